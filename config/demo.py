@@ -1,0 +1,28 @@
+# The demo: a small character-level GPT for about two minutes on a CPU.
+# script/demo prepares the text and runs this; by hand, after
+#   plimsoll prepare --out=data/mine --tokenizer=char mine.txt
+# it is
+#   plimsoll train config/demo.py --dataset=mine --out_dir=out-mine
+
+out_dir = 'out-demo'
+dataset = 'austen'
+
+n_layer = 4
+n_head = 4
+n_embd = 128
+block_size = 128
+dropout = 0.0
+
+batch_size = 16
+gradient_accumulation_steps = 1
+max_iters = 1500
+
+learning_rate = 1e-3
+warmup_iters = 100
+lr_decay_iters = 1500
+min_lr = 1e-4
+beta2 = 0.99 # few tokens per step: a longer memory
+
+eval_interval = 250
+eval_iters = 20
+log_interval = 50

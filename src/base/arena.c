@@ -1,0 +1,255 @@
+/* arena.c: the only malloc and mmap. See arena.h for the two kinds. */
+#include "base/arena.h"
+#include "base/check.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define PL_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PL_ASAN 1
+#endif
+#endif
+#ifdef PL_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum { CHUNK_BYTES = 64 * 1024, HUGE_BYTES = 2 * 1024 * 1024 };
+
+struct pl_heap_chunk {
+    struct pl_heap_chunk *next;
+    size_t size_bytes, used_bytes;
+    alignas(max_align_t) unsigned char memory[];
+};
+
+/* Tests only: counts down to the request that is to fail. */
+static long fail_countdown;
+
+void pl_arena_fail_at(long nth)
+{
+    fail_countdown = nth;
+}
+
+static int must_fail(void)
+{
+    return fail_countdown > 0 && --fail_countdown == 0;
+}
+
+/* ---- heap ---- */
+
+pl_heap pl_heap_make(size_t limit_bytes)
+{
+    return (pl_heap){ .limit_bytes = limit_bytes };
+}
+
+static struct pl_heap_chunk *add_chunk(pl_heap *heap, size_t need)
+{
+    size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
+    struct pl_heap_chunk *chunk = malloc(sizeof *chunk + size);
+    if (!chunk)
+        return NULL;
+    chunk->size_bytes = size;
+    chunk->used_bytes = 0;
+    chunk->next = heap->chunks;
+    heap->chunks = chunk;
+    return chunk;
+}
+
+pl_status pl_heap_take(pl_heap *heap, void *pointer_out, size_t count,
+                       size_t size, pl_error *err)
+{
+    const size_t align = alignof(max_align_t);
+    size_t bytes;
+
+    PL_CHECK(!heap->sealed);
+    if (__builtin_mul_overflow(count, size, &bytes) ||
+        bytes > heap->limit_bytes - heap->taken_bytes || bytes > SIZE_MAX / 2 ||
+        must_fail())
+        return pl_fail(err, PL_E_MEMORY,
+                       "out of set-up memory: %zu x %zu bytes asked for, %zu "
+                       "of %zu in use",
+                       count, size, heap->taken_bytes, heap->limit_bytes);
+
+    size_t rounded = (bytes + align - 1) / align * align;
+    struct pl_heap_chunk *chunk = heap->chunks;
+    if (!chunk || chunk->size_bytes - chunk->used_bytes < rounded) {
+        chunk = add_chunk(heap, rounded);
+        if (!chunk)
+            return pl_fail(err, PL_E_MEMORY,
+                           "the system has no %zu bytes left for set-up",
+                           rounded);
+    }
+    void *memory = chunk->memory + chunk->used_bytes;
+    memset(memory, 0, rounded);
+    chunk->used_bytes += rounded;
+    heap->taken_bytes += bytes;
+    memcpy(pointer_out, &memory, sizeof memory);
+    return PL_OK;
+}
+
+pl_status pl_heap_grow(pl_heap *heap, void *array, size_t *capacity,
+                       size_t need, size_t size, pl_error *err)
+{
+    void *old, *grown = NULL;
+    size_t wanted = *capacity ? *capacity : 16;
+
+    if (need <= *capacity)
+        return PL_OK;
+    while (wanted < need)
+        wanted = wanted > SIZE_MAX / 2 ? need : wanted * 2;
+    pl_status status = pl_heap_take(heap, &grown, wanted, size, err);
+    if (status)
+        return status;
+    memcpy(&old, array, sizeof old);
+    if (*capacity)
+        memcpy(grown, old, *capacity * size);
+    memcpy(array, &grown, sizeof grown);
+    *capacity = wanted;
+    return PL_OK;
+}
+
+pl_status pl_heap_text(pl_heap *heap, const char **out, const char *text,
+                       size_t bytes, pl_error *err)
+{
+    char *copy = NULL;
+    pl_status status = pl_heap_take(heap, &copy, bytes + 1, 1, err);
+    if (status)
+        return status;
+    memcpy(copy, text, bytes);
+    *out = copy;
+    return PL_OK;
+}
+
+void pl_heap_seal(pl_heap *heap)
+{
+    heap->sealed = 1;
+}
+
+void pl_heap_close(pl_heap *heap)
+{
+    struct pl_heap_chunk *chunk = heap->chunks;
+    while (chunk) {
+        struct pl_heap_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    *heap = (pl_heap){ .limit_bytes = heap->limit_bytes };
+}
+
+/* ---- arena ---- */
+
+/* Kernels before 5.14 know no MADV_POPULATE_WRITE: there each page is touched,
+ * and a shortage shows as a signal. */
+static int populate(unsigned char *base, size_t bytes, size_t page)
+{
+    if (madvise(base, bytes, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno != EINVAL)
+        return errno;
+    for (size_t at = 0; at < bytes; at += page)
+        ((volatile unsigned char *)base)[at] = 0;
+    return 0;
+}
+
+pl_status pl_arena_open(pl_arena *arena, size_t size_bytes, pl_error *err)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *arena = (pl_arena){ 0 };
+    if (size_bytes > SIZE_MAX / 2 - HUGE_BYTES)
+        return pl_fail(err, PL_E_MEMORY, "an arena of %zu bytes is absurd",
+                       size_bytes);
+    size_t mapped = size_bytes ? (size_bytes + page - 1) / page * page : page;
+    void *base = must_fail() ? MAP_FAILED
+                             : mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return pl_fail(err, PL_E_MEMORY,
+                       "cannot map the arena of %zu bytes: %s. Make the model, "
+                       "batch_size or block_size smaller",
+                       size_bytes, strerror(errno));
+    madvise(base, mapped, MADV_HUGEPAGE); /* a wish: fewer page tables */
+    int error = populate(base, mapped, page);
+    if (error) {
+        munmap(base, mapped);
+        return pl_fail(err, PL_E_MEMORY,
+                       "the machine cannot give the arena's %zu bytes: %s. "
+                       "Make the model, batch_size or block_size smaller",
+                       size_bytes, strerror(error));
+    }
+    arena->base = base;
+    arena->size_bytes = size_bytes;
+    arena->mapped_bytes = mapped;
+    return PL_OK;
+}
+
+void *pl_arena_claim(pl_arena *arena, size_t offset, size_t bytes)
+{
+    PL_CHECK(!arena->sealed);
+    PL_CHECK(offset % PL_ARENA_ALIGN == 0);
+    PL_CHECK(offset <= arena->size_bytes &&
+             bytes <= arena->size_bytes - offset);
+    size_t end = offset + pl_arena_round(bytes);
+    PL_CHECK(end <= arena->size_bytes);
+    if (end > arena->used_bytes)
+        arena->used_bytes = end;
+    return arena->base + offset;
+}
+
+void pl_arena_seal(pl_arena *arena)
+{
+    PL_CHECK(arena->used_bytes == arena->size_bytes);
+    arena->sealed = 1;
+}
+
+void pl_arena_close(pl_arena *arena)
+{
+    if (arena->base) {
+        pl_arena_raise(arena->base, arena->mapped_bytes);
+        munmap(arena->base, arena->mapped_bytes);
+    }
+    *arena = (pl_arena){ 0 };
+}
+
+/* ---- dead memory ---- */
+
+void pl_arena_bury(void *memory, size_t bytes)
+{
+#ifdef PL_BURY
+    pl_arena_raise(memory, bytes);
+    memset(memory, 0xff, bytes);
+#ifdef PL_ASAN
+    ASAN_POISON_MEMORY_REGION(memory, bytes);
+#endif
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
+void pl_arena_raise(void *memory, size_t bytes)
+{
+#ifdef PL_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
+int pl_arena_buries(void)
+{
+#ifdef PL_BURY
+    return 1;
+#else
+    return 0;
+#endif
+}

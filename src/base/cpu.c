@@ -1,0 +1,50 @@
+/* cpu.c: see cpu.h. Asks the compiler's CPUID helpers and the scheduler. */
+#include "base/cpu.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const isa_names[PL_ISA_COUNT] = {
+    [PL_ISA_BASE] = "base",
+    [PL_ISA_AVX2] = "avx2",
+    [PL_ISA_AVX512] = "avx512",
+};
+
+static pl_isa best_isa(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                 __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512dq") &&
+                 __builtin_cpu_supports("avx512vl");
+    return avx512 ? PL_ISA_AVX512 : avx2 ? PL_ISA_AVX2 : PL_ISA_BASE;
+#else
+    return PL_ISA_BASE;
+#endif
+}
+
+pl_isa pl_cpu_isa(void)
+{
+    pl_isa best = best_isa();
+    const char *wish = getenv("PLIMSOLL_ISA");
+    for (int isa = 0; wish && isa < (int)best; isa++)
+        if (strcmp(wish, isa_names[isa]) == 0)
+            return (pl_isa)isa;
+    return best;
+}
+
+const char *pl_cpu_isa_name(pl_isa isa)
+{
+    return isa_names[isa];
+}
+
+int pl_cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+    return 1;
+}

@@ -1,0 +1,21 @@
+/* cpu.h: what this machine can do, asked once. */
+#ifndef PL_BASE_CPU_H
+#define PL_BASE_CPU_H
+
+/* The instruction sets that kernels are built for, worst first. */
+typedef enum pl_isa {
+    PL_ISA_BASE,
+    PL_ISA_AVX2,
+    PL_ISA_AVX512,
+    PL_ISA_COUNT
+} pl_isa;
+
+/* The best one that this processor and operating system support. The
+ * environment variable PLIMSOLL_ISA (base, avx2, avx512) can only lower it. */
+pl_isa pl_cpu_isa(void);
+const char *pl_cpu_isa_name(pl_isa isa);
+
+/* Processors this process may run on: affinity mask; at least 1. */
+int pl_cpu_count(void);
+
+#endif

@@ -1,0 +1,579 @@
+/* file.c: see file.h. Owns every system call on files and folders, and the
+ * countdown to a test's fault. Knows no format; allocates nothing itself. */
+#include "base/file.h"
+
+#include "base/check.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* One call moves at most this much: Linux stops just below 2 GiB anyway. */
+static const size_t call_bytes = (size_t)1 << 30;
+
+/* ---- faults ---- */
+
+/* The one state of this file that changes: off outside of tests. */
+static struct {
+    long countdown;
+    int error;
+    int happened;
+} fault;
+
+void pl_file_fail_at(long nth, int error)
+{
+    fault.countdown = nth;
+    fault.error = error;
+    fault.happened = 0;
+}
+
+int pl_file_fault_happened(void)
+{
+    return fault.happened;
+}
+
+/* Asked before every system call: nonzero if this is the one that fails. */
+static int fails_now(void)
+{
+    if (fault.countdown == 0 || --fault.countdown > 0)
+        return 0;
+    fault.happened = 1;
+    errno = fault.error;
+    return 1;
+}
+
+/* A system call that may be told to fail and that resumes when interrupted. */
+#define CALL(result, call)                                                     \
+    do {                                                                       \
+        (result) = fails_now() ? -1 : (call);                                  \
+    } while ((result) == -1 && errno == EINTR)
+
+/* ---- messages ---- */
+
+static const char *hint_of(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return ". Check the name, and that its folder exists";
+    case ENOTDIR:
+        return ". A part of the path is a file, not a folder";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return ". Check the permissions of the file and of its folders";
+    case ENOSPC:
+    case EDQUOT:
+        return ". Free some space on that disk or choose a folder on another";
+    case EMFILE:
+    case ENFILE:
+        return ". Too many files are open: raise the limit (ulimit -n)";
+    default:
+        return "";
+    }
+}
+
+static pl_status refused(pl_error *err, const char *attempt, const char *path,
+                         int error)
+{
+    return pl_fail(err, PL_E_IO, "cannot %s %s: %s%s.", attempt,
+                   pl_path_shown(path), strerror(error), hint_of(error));
+}
+
+/* ---- opening and closing ---- */
+
+static pl_status open_as(pl_file *file, const char *path, int flags,
+                         const char *attempt, pl_error *err)
+{
+    size_t bytes = strlen(path);
+    file->fd = -1;
+    file->size_bytes = 0;
+    if (bytes >= sizeof file->path)
+        return refused(err, attempt, path, ENAMETOOLONG);
+    memcpy(file->path, path, bytes + 1);
+    /* O_NONBLOCK: an open of a pipe returns at once; plain files don't care. */
+    CALL(file->fd, open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+    if (file->fd < 0)
+        return refused(err, attempt, path, errno);
+    return PL_OK;
+}
+
+/* Fills in the size; refuses what isn't a plain file. */
+static pl_status ask_size(pl_file *file, const char *attempt, pl_error *err)
+{
+    struct stat info;
+    int result;
+    CALL(result, fstat(file->fd, &info));
+    if (result < 0) {
+        refused(err, attempt, file->path, errno);
+        goto close_file;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        pl_fail(err, PL_E_IO, "cannot %s %s: it is %s, not a plain file.",
+                attempt, pl_path_shown(file->path),
+                S_ISDIR(info.st_mode) ? "a folder" : "a pipe or a device");
+        goto close_file;
+    }
+    file->size_bytes = (uint64_t)info.st_size;
+    return PL_OK;
+
+close_file:
+    pl_file_abandon(file);
+    return PL_E_IO;
+}
+
+pl_status pl_file_open_read(pl_file *file, const char *path, pl_error *err)
+{
+    pl_status status = open_as(file, path, O_RDONLY, "read", err);
+    return status ? status : ask_size(file, "read", err);
+}
+
+pl_status pl_file_create(pl_file *file, const char *path, pl_error *err)
+{
+    return open_as(file, path, O_WRONLY | O_CREAT | O_TRUNC, "create", err);
+}
+
+pl_status pl_file_open_append(pl_file *file, const char *path, pl_error *err)
+{
+    pl_status status = open_as(file, path, O_WRONLY | O_CREAT | O_APPEND,
+                               "append to", err);
+    return status ? status : ask_size(file, "append to", err);
+}
+
+/* Never repeated: on Linux an interrupted close has closed. */
+static int close_fd(int fd)
+{
+    int failed = fails_now();
+    int error = errno;
+    int result = close(fd);
+    if (failed) {
+        errno = error;
+        return -1;
+    }
+    return result < 0 && errno != EINTR ? -1 : 0;
+}
+
+pl_status pl_file_close(pl_file *file, pl_error *err)
+{
+    if (file->fd < 0)
+        return PL_OK;
+    int result = close_fd(file->fd);
+    file->fd = -1;
+    return result < 0 ? refused(err, "finish writing", file->path, errno)
+                      : PL_OK;
+}
+
+void pl_file_abandon(pl_file *file)
+{
+    if (file->fd >= 0)
+        close_fd(file->fd);
+    file->fd = -1;
+}
+
+void pl_file_remove_quietly(const char *path)
+{
+    int ignored;
+    CALL(ignored, unlink(path));
+    (void)ignored;
+}
+
+void pl_file_discard(pl_file *file)
+{
+    if (file->fd < 0)
+        return;
+    pl_file_abandon(file);
+    pl_file_remove_quietly(file->path);
+}
+
+/* ---- reading ---- */
+
+uint64_t pl_file_size(const pl_file *file)
+{
+    return file->size_bytes;
+}
+
+pl_status pl_file_pread_exact(const pl_file *file, void *out, size_t bytes,
+                              uint64_t offset, pl_error *err)
+{
+    unsigned char *to = out;
+    size_t done = 0;
+    PL_CHECK(file->fd >= 0);
+    /* An offset that the system can't even express lies behind every end. */
+    int beyond = offset > (uint64_t)INT64_MAX - bytes;
+    while (done < bytes && !beyond) {
+        size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
+        ssize_t got;
+        CALL(got, pread(file->fd, to + done, want, (off_t)(offset + done)));
+        if (got < 0)
+            return refused(err, "read", file->path, errno);
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    if (done < bytes)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s is too short: wanted %zu bytes at offset %llu, "
+                       "found %zu (the file had %llu bytes when it was "
+                       "opened). It may be cut off: make or copy it again.",
+                       pl_path_shown(file->path), bytes,
+                       (unsigned long long)offset, done,
+                       (unsigned long long)file->size_bytes);
+    return PL_OK;
+}
+
+pl_status pl_file_read_some(pl_file *file, void *out, size_t capacity,
+                            size_t *bytes, pl_error *err)
+{
+    unsigned char *to = out;
+    size_t done = 0;
+    PL_CHECK(file->fd >= 0);
+    while (done < capacity) {
+        size_t want = capacity - done < call_bytes ? capacity - done
+                                                   : call_bytes;
+        ssize_t got;
+        CALL(got, read(file->fd, to + done, want));
+        if (got < 0)
+            return refused(err, "read", file->path, errno);
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    *bytes = done;
+    return PL_OK;
+}
+
+void pl_file_read_randomly(const pl_file *file)
+{
+    PL_CHECK(file->fd >= 0);
+    (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
+}
+
+void pl_file_drop_cache(const pl_file *file)
+{
+    PL_CHECK(file->fd >= 0);
+    (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* ---- writing ---- */
+
+pl_status pl_file_append(pl_file *file, const void *data, size_t bytes,
+                         pl_error *err)
+{
+    const unsigned char *from = data;
+    PL_CHECK(file->fd >= 0);
+    for (size_t done = 0; done < bytes;) {
+        size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
+        ssize_t put;
+        CALL(put, write(file->fd, from + done, want));
+        if (put < 0)
+            return refused(err, "write to", file->path, errno);
+        done += (size_t)put;
+        file->size_bytes += (uint64_t)put;
+    }
+    return PL_OK;
+}
+
+pl_status pl_file_write_at(pl_file *file, const void *data, size_t bytes,
+                           uint64_t offset, pl_error *err)
+{
+    const unsigned char *from = data;
+    PL_CHECK(file->fd >= 0 && offset <= (uint64_t)INT64_MAX - bytes);
+    for (size_t done = 0; done < bytes;) {
+        size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
+        ssize_t put;
+        CALL(put, pwrite(file->fd, from + done, want, (off_t)(offset + done)));
+        if (put < 0)
+            return refused(err, "write to", file->path, errno);
+        done += (size_t)put;
+        if (file->size_bytes < offset + done)
+            file->size_bytes = offset + done;
+    }
+    return PL_OK;
+}
+
+/* Special files and some network file systems know no fsync (EINVAL): there
+ * is nothing that could be done better. */
+static int sync_fd(int fd)
+{
+    int result;
+    CALL(result, fsync(fd));
+    return result < 0 && errno != EINVAL ? -1 : 0;
+}
+
+pl_status pl_file_sync(pl_file *file, pl_error *err)
+{
+    PL_CHECK(file->fd >= 0);
+    return sync_fd(file->fd) < 0
+               ? refused(err, "write to disk", file->path, errno)
+               : PL_OK;
+}
+
+/* ---- names ---- */
+
+pl_status pl_file_look(const char *path, pl_file_kind *kind, pl_error *err)
+{
+    struct stat info;
+    int result;
+    CALL(result, stat(path, &info));
+    if (result < 0 && errno != ENOENT && errno != ENOTDIR)
+        return refused(err, "look at", path, errno);
+    if (result < 0)
+        *kind = PL_FILE_ABSENT;
+    else if (S_ISREG(info.st_mode))
+        *kind = PL_FILE_PLAIN;
+    else
+        *kind = S_ISDIR(info.st_mode) ? PL_FILE_FOLDER : PL_FILE_OTHER;
+    return PL_OK;
+}
+
+static int rename_quietly(const char *from, const char *to)
+{
+    int result;
+    CALL(result, rename(from, to));
+    return result;
+}
+
+static pl_status not_renamed(pl_error *err, const char *from, const char *to,
+                             int error)
+{
+    return pl_fail(err, PL_E_IO, "cannot rename %s to %s: %s%s.",
+                   pl_path_shown(from), pl_path_shown(to), strerror(error),
+                   hint_of(error));
+}
+
+pl_status pl_file_rename(const char *from, const char *to, pl_error *err)
+{
+    return rename_quietly(from, to) < 0 ? not_renamed(err, from, to, errno)
+                                        : PL_OK;
+}
+
+static pl_status exchange_in_steps(const char *a, const char *b, pl_error *err)
+{
+    char swap[PL_PATH_BYTES];
+    pl_status status = pl_path_add(swap, a, ".swap", err);
+    if (status)
+        return status;
+    status = pl_file_rename(a, swap, err);
+    if (status)
+        return status;
+    status = pl_file_rename(b, a, err);
+    if (status)
+        goto rename_a_back;
+    status = pl_file_rename(swap, b, err);
+    if (status)
+        goto rename_b_back;
+    return PL_OK;
+
+rename_b_back:
+    rename_quietly(a, b);
+rename_a_back:
+    rename_quietly(swap, a);
+    return status;
+}
+
+pl_status pl_file_exchange(const char *a, const char *b, pl_error *err)
+{
+    int result;
+    CALL(result, renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE));
+    if (result == 0)
+        return PL_OK;
+    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+        return exchange_in_steps(a, b, err);
+    return not_renamed(err, a, b, errno);
+}
+
+pl_status pl_file_remove(const char *path, pl_error *err)
+{
+    int result;
+    CALL(result, unlink(path));
+    if (result < 0 && errno != ENOENT)
+        return refused(err, "remove", path, errno);
+    return PL_OK;
+}
+
+/* ---- folders ---- */
+
+static pl_status make_one(const char *path, pl_error *err)
+{
+    pl_file_kind kind;
+    int result;
+    pl_status status = pl_file_look(path, &kind, err);
+    if (status || kind == PL_FILE_FOLDER)
+        return status;
+    CALL(result, mkdir(path, 0755));
+    if (result == 0)
+        return PL_OK;
+    int error = errno;
+    /* Another process may have made it in between. */
+    status = error == EEXIST ? pl_file_look(path, &kind, err) : PL_OK;
+    if (status || (error == EEXIST && kind == PL_FILE_FOLDER))
+        return status;
+    return refused(err, "make the folder", path, error);
+}
+
+pl_status pl_folder_make(const char *path, pl_error *err)
+{
+    char part[PL_PATH_BYTES];
+    pl_status status = pl_path_add(part, path, "", err);
+    for (size_t i = 1; !status && part[0] && part[i]; i++) {
+        if (part[i] != '/')
+            continue;
+        part[i] = '\0';
+        status = make_one(part, err);
+        if (status)
+            pl_fail_in(err, status, "for the folder %s: ", pl_path_shown(path));
+        part[i] = '/';
+    }
+    return status ? status : make_one(path, err);
+}
+
+static pl_status open_folder(int *fd, const char *path, const char *attempt,
+                             pl_error *err)
+{
+    CALL(*fd, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return *fd < 0 ? refused(err, attempt, path, errno) : PL_OK;
+}
+
+pl_status pl_folder_sync(const char *path, pl_error *err)
+{
+    int fd;
+    pl_status status = open_folder(&fd, path, "write to disk", err);
+    if (status)
+        return status;
+    if (sync_fd(fd) < 0)
+        status = refused(err, "write to disk", path, errno);
+    close_fd(fd);
+    return status;
+}
+
+pl_status pl_folder_sync_of(const char *path, pl_error *err)
+{
+    char folder[PL_PATH_BYTES];
+    pl_status status = pl_path_add(folder, path, "", err);
+    if (status)
+        return status;
+    pl_path_cut_to_parent(folder);
+    return pl_folder_sync(folder, err);
+}
+
+typedef enum entry_task { REFUSE_FOLDERS, REMOVE } entry_task;
+
+static pl_status do_entry(int fd, const char *path, const char *name,
+                          entry_task task, pl_error *err)
+{
+    struct stat info;
+    int result;
+    if (task == REMOVE)
+        CALL(result, unlinkat(fd, name, 0));
+    else
+        CALL(result, fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW));
+    if (result < 0 && errno != ENOENT)
+        return pl_fail(err, PL_E_IO, "cannot remove %s in %s: %s%s.", name,
+                       pl_path_shown(path), strerror(errno), hint_of(errno));
+    if (result == 0 && task == REFUSE_FOLDERS && S_ISDIR(info.st_mode))
+        return pl_fail(err, PL_E_IO,
+                       "cannot remove %s: it holds the folder %s, which isn't "
+                       "ours. Nothing was removed; look at it and remove it "
+                       "yourself.",
+                       pl_path_shown(path), name);
+    return PL_OK;
+}
+
+/* Does `task` with every entry; *entries counts them. */
+static pl_status do_entries(int fd, const char *path, entry_task task,
+                            size_t *entries, pl_error *err)
+{
+    _Alignas(struct dirent64) char list[4096];
+    off_t start = lseek(fd, 0, SEEK_SET);
+    PL_CHECK(start == 0);
+    *entries = 0;
+    for (;;) {
+        ssize_t bytes;
+        CALL(bytes, getdents64(fd, list, sizeof list));
+        if (bytes <= 0)
+            return bytes < 0 ? refused(err, "list", path, errno) : PL_OK;
+        for (ssize_t at = 0; at < bytes;) {
+            const struct dirent64 *entry = (const void *)(list + at);
+            at += entry->d_reclen;
+            if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+                continue;
+            ++*entries;
+            pl_status status = do_entry(fd, path, entry->d_name, task, err);
+            if (status)
+                return status;
+        }
+    }
+}
+
+pl_status pl_folder_remove_flat(const char *path, pl_error *err)
+{
+    int fd, result;
+    size_t entries;
+    CALL(fd, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (fd < 0 && errno == ENOENT)
+        return PL_OK;
+    if (fd < 0)
+        return refused(err, "remove the folder", path, errno);
+    pl_status status = do_entries(fd, path, REFUSE_FOLDERS, &entries, err);
+    /* Again until none is left, since removing while listing may skip some;
+     * but not forever, should someone else be filling it. */
+    for (int pass = 0; !status && entries > 0 && pass < 100; pass++)
+        status = do_entries(fd, path, REMOVE, &entries, err);
+    close_fd(fd);
+    if (status)
+        return status;
+    CALL(result, rmdir(path));
+    if (result < 0 && errno != ENOENT)
+        return refused(err, "remove the folder", path, errno);
+    return PL_OK;
+}
+
+/* ---- the disk ---- */
+
+static pl_status ask_disk(const char *path, struct statfs *info, pl_error *err)
+{
+    char there[PL_PATH_BYTES];
+    int result;
+    pl_status status = pl_path_add(there, path, "", err);
+    if (status)
+        return status;
+    for (;;) {
+        CALL(result, statfs(there, info));
+        int absent = result < 0 && (errno == ENOENT || errno == ENOTDIR);
+        if (!absent || !strcmp(there, ".") || !strcmp(there, "/"))
+            break;
+        pl_path_cut_to_parent(there);
+    }
+    return result < 0 ? refused(err, "ask for the disk of", path, errno)
+                      : PL_OK;
+}
+
+pl_status pl_disk_free_bytes(const char *path, uint64_t *bytes, pl_error *err)
+{
+    struct statfs info;
+    pl_status status = ask_disk(path, &info, err);
+    if (status)
+        return status;
+    uint64_t block = (uint64_t)(info.f_frsize ? info.f_frsize : info.f_bsize);
+    if (__builtin_mul_overflow((uint64_t)info.f_bavail, block, bytes))
+        *bytes = UINT64_MAX;
+    return PL_OK;
+}
+
+pl_status pl_disk_look(const char *path, pl_disk_medium *medium, pl_error *err)
+{
+    struct statfs info;
+    pl_status status = ask_disk(path, &info, err);
+    if (status)
+        return status;
+    unsigned long type = (unsigned long)info.f_type & 0xffffffffUL;
+    int memory = type == TMPFS_MAGIC || type == RAMFS_MAGIC ||
+                 type == HUGETLBFS_MAGIC;
+    *medium = memory ? PL_DISK_MEMORY : PL_DISK_STORAGE;
+    return PL_OK;
+}

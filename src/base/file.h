@@ -1,0 +1,174 @@
+/* file.h: the only open, read, write, rename, stat, mkdir, unlink.
+ *
+ * Owns file descriptors and the wording of what the system refused: every
+ * message names the path, the attempt, the system's reason and, where there is
+ * one, what to do. Knows no format. Allocates only where a pl_heap is given
+ * (directories are read with getdents64, since opendir allocates), so all else
+ * may be called after sealing. Interrupted calls are resumed.
+ *
+ * Only plain files are opened for reading: a folder, pipe or device is an
+ * error. No open waits for a pipe's other end. Calls on different pl_files may
+ * run on different threads. */
+#ifndef PL_BASE_FILE_H
+#define PL_BASE_FILE_H
+
+#include "base/arena.h"
+#include "base/path.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pl_file {
+    int fd;              /* -1: not open */
+    uint64_t size_bytes; /* when opened; kept up to date by our writes */
+    char path[PL_PATH_BYTES];
+} pl_file;
+
+/* A pl_file that is not open: closing or abandoning it does nothing. */
+#define PL_FILE_CLOSED                                                         \
+    {                                                                          \
+        .fd = -1                                                               \
+    }
+
+/* ---- opening and closing ---- */
+
+/* On failure `file` is left not open. */
+PL_MUST_CHECK pl_status pl_file_open_read(pl_file *file, const char *path,
+                                          pl_error *err);
+/* Made with mode 0644, emptied if it exists. */
+PL_MUST_CHECK pl_status pl_file_create(pl_file *file, const char *path,
+                                       pl_error *err);
+/* For pl_file_append: made if absent, what it holds stays. */
+PL_MUST_CHECK pl_status pl_file_open_append(pl_file *file, const char *path,
+                                            pl_error *err);
+
+/* Reports what the system says only now about earlier writes. The descriptor
+ * is given back in any case. */
+PL_MUST_CHECK pl_status pl_file_close(pl_file *file, pl_error *err);
+/* For undoing and for files only read: closes, ignores errors. */
+void pl_file_abandon(pl_file *file);
+/* For undoing: closes and removes what was being written, ignores errors. */
+void pl_file_discard(pl_file *file);
+
+/* ---- reading ---- */
+
+uint64_t pl_file_size(const pl_file *file);
+
+/* Exactly `bytes` bytes from `offset`. PL_E_FORMAT where the file ends before,
+ * with what was wanted and found. Doesn't move the streaming position. */
+PL_MUST_CHECK pl_status pl_file_pread_exact(const pl_file *file, void *out,
+                                            size_t bytes, uint64_t offset,
+                                            pl_error *err);
+
+/* Streaming: up to `capacity` bytes from where the last one ended. *bytes is
+ * less than capacity at the end of the file only, 0 when nothing is left. */
+PL_MUST_CHECK pl_status pl_file_read_some(pl_file *file, void *out,
+                                          size_t capacity, size_t *bytes,
+                                          pl_error *err);
+
+/* The whole file, with a zero behind it that *bytes doesn't count.
+ * PL_E_FORMAT if it is larger than max_bytes. Works for /proc and /sys, whose
+ * sizes lie. Takes size + 2 bytes from the heap, at most 4 * (size + 4096)
+ * where the size lied. */
+PL_MUST_CHECK pl_status pl_file_read_all(const char *path, size_t max_bytes,
+                                         pl_heap *heap, char **data,
+                                         size_t *bytes, pl_error *err);
+/* The same into `out`, which holds `capacity` bytes including the zero. */
+PL_MUST_CHECK pl_status pl_file_read_into(const char *path, char *out,
+                                          size_t capacity, size_t *bytes,
+                                          pl_error *err);
+
+/* Tells the system that reads will jump about: it then reads, and caches, what
+ * is asked for and nothing ahead of it. Advice: it can't fail. */
+void pl_file_read_randomly(const pl_file *file);
+/* Tells the system that this file's pages needn't stay cached. Advice: it
+ * can't fail. Call after pl_file_sync where pages are dirty. */
+void pl_file_drop_cache(const pl_file *file);
+
+/* ---- writing ---- */
+
+/* All of it or an error; after an error the end of the file is undefined. */
+PL_MUST_CHECK pl_status pl_file_append(pl_file *file, const void *data,
+                                       size_t bytes, pl_error *err);
+PL_MUST_CHECK pl_status pl_file_write_at(pl_file *file, const void *data,
+                                         size_t bytes, uint64_t offset,
+                                         pl_error *err);
+/* Returns once the bytes are on the disk. */
+PL_MUST_CHECK pl_status pl_file_sync(pl_file *file, pl_error *err);
+
+/* Makes `path` hold exactly these bytes: written to "<path>.tmp", synced,
+ * renamed over `path`, the folder synced. A reader, or we after a crash, find
+ * the old content or the new, never a part. On failure the old content stands
+ * and the temporary file is gone. (If only the folder's sync fails, the new
+ * content is in place already but might not survive a power cut: error.) */
+PL_MUST_CHECK pl_status pl_file_replace(const char *path, const void *data,
+                                        size_t bytes, pl_error *err);
+
+/* ---- names ---- */
+
+typedef enum pl_file_kind {
+    PL_FILE_ABSENT,
+    PL_FILE_PLAIN,
+    PL_FILE_FOLDER,
+    PL_FILE_OTHER, /* pipe, device, socket */
+} pl_file_kind;
+
+/* What lies at `path` (links followed). Absent is an answer; "may not look"
+ * and a disk error are failures. */
+PL_MUST_CHECK pl_status pl_file_look(const char *path, pl_file_kind *kind,
+                                     pl_error *err);
+
+/* Replaces what is at `to`, atomically, within one file system. */
+PL_MUST_CHECK pl_status pl_file_rename(const char *from, const char *to,
+                                       pl_error *err);
+
+/* Swaps two files or two folders: atomically where the system can
+ * (RENAME_EXCHANGE). Where the file system can't (NFS, some FUSE), by three
+ * renames through "<a>.swap": undone on failure, but a crash between them
+ * leaves `a` absent for a reader, with its old content at "<a>.swap" and the
+ * new one still at `b`, or already at `a` with the old one at "<a>.swap". */
+PL_MUST_CHECK pl_status pl_file_exchange(const char *a, const char *b,
+                                         pl_error *err);
+
+/* PL_OK too if it was absent. */
+PL_MUST_CHECK pl_status pl_file_remove(const char *path, pl_error *err);
+/* For undoing, where an earlier failure is what the caller must hear. */
+void pl_file_remove_quietly(const char *path);
+
+/* ---- folders ---- */
+
+/* With its parents; PL_OK if it is there already. */
+PL_MUST_CHECK pl_status pl_folder_make(const char *path, pl_error *err);
+/* Returns once the folder's entries (renames, new files) are on the disk. */
+PL_MUST_CHECK pl_status pl_folder_sync(const char *path, pl_error *err);
+/* Syncs the folder in which `path` lies. */
+PL_MUST_CHECK pl_status pl_folder_sync_of(const char *path, pl_error *err);
+/* Removes a folder and the plain files in it. A folder inside it is an error,
+ * and then nothing is removed. PL_OK if it was absent. */
+PL_MUST_CHECK pl_status pl_folder_remove_flat(const char *path, pl_error *err);
+
+/* ---- the disk ---- */
+
+/* Bytes that we may still write under `path`; if that doesn't exist yet, under
+ * its nearest parent that does. */
+PL_MUST_CHECK pl_status pl_disk_free_bytes(const char *path, uint64_t *bytes,
+                                           pl_error *err);
+
+typedef enum pl_disk_medium { PL_DISK_STORAGE, PL_DISK_MEMORY } pl_disk_medium;
+
+/* Whether files under `path` take memory (tmpfs, ramfs): they count against
+ * the budget. Looks at the nearest existing parent likewise. */
+PL_MUST_CHECK pl_status pl_disk_look(const char *path, pl_disk_medium *medium,
+                                     pl_error *err);
+
+/* ---- faults, for tests ---- */
+
+/* The nth system call from now (1 = the next) that reads or changes the world
+ * fails with `error` (EIO, ENOSPC, ...); 0 switches it off. A close that fails
+ * still gives the descriptor back. */
+void pl_file_fail_at(long nth, int error);
+/* Whether the fault that was ordered has happened. */
+int pl_file_fault_happened(void);
+
+#endif

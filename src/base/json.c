@@ -1,0 +1,45 @@
+/* json.c: see json.h. Owns the bounds; jansson owns the grammar. */
+#include "base/json.h"
+
+/* Every value but the first follows a bracket or a comma: an upper bound of
+ * their number, without parsing. */
+static size_t count_values(const char *bytes, size_t n)
+{
+    size_t values = 1;
+    int in_string = 0;
+    for (size_t i = 0; i < n; i++) {
+        char c = bytes[i];
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string && (c == '{' || c == '[' || c == ','))
+            values++;
+    }
+    return values;
+}
+
+pl_status pl_json_parse(const char *bytes, size_t n, const char *name,
+                        json_t **out, pl_error *err)
+{
+    json_error_t what;
+    if (n > PL_JSON_MAX_BYTES)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: %zu bytes of JSON are more than the %d that are "
+                       "accepted. Is it the right file?",
+                       name, n, PL_JSON_MAX_BYTES);
+    size_t values = count_values(bytes, n);
+    if (values > PL_JSON_MAX_VALUES)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: up to %zu JSON values are more than the %d that "
+                       "are accepted. Is it the right file?",
+                       name, values, PL_JSON_MAX_VALUES);
+    *out = json_loadb(bytes, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &what);
+    if (!*out && json_error_code(&what) == json_error_out_of_memory)
+        return pl_fail(err, PL_E_MEMORY,
+                       "%s: no memory for its %zu bytes of JSON", name, n);
+    if (!*out)
+        return pl_fail(err, PL_E_FORMAT, "%s:%d:%d: not valid JSON: %s", name,
+                       what.line, what.column, what.text);
+    return PL_OK;
+}

@@ -1,0 +1,64 @@
+/* rng.h: random numbers that are looked up, never drawn from a state.
+ *
+ * Philox4x32-10 (Salmon et al. 2011): a key of 64 bits and a counter of 128
+ * bits give 128 random bits. The same question has the same answer on every
+ * thread, in every plan, after every resume. */
+#ifndef PL_BASE_RNG_H
+#define PL_BASE_RNG_H
+
+#include <stdint.h>
+
+/* out[4] for counter[4] under key[2]. Static so that kernels vectorise it. */
+static inline void pl_philox(const uint32_t counter[4], const uint32_t key[2],
+                             uint32_t out[4])
+{
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3],
+             k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0;
+        uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* What a number is for: the first word of every key, so that no two uses can
+ * meet. The second word is the seed. */
+typedef enum pl_rng_use {
+    PL_RNG_INIT = 1, /* counter: element / 4 (low, high in the third), tensor */
+    PL_RNG_CROP,     /* counter: step, sequence in the update, split, 0 */
+    PL_RNG_EVAL,     /* counter: sequence, 0, split, 0 */
+    PL_RNG_SAMPLE,   /* counter: position, sample, 0, 0 */
+    PL_RNG_DROPOUT,  /* kernels.h states the counter */
+} pl_rng_use;
+
+/* Four words for (use, seed, a, b, c, d). */
+static inline void pl_rng_words(pl_rng_use use, uint32_t seed, uint32_t a,
+                                uint32_t b, uint32_t c, uint32_t d,
+                                uint32_t out[4])
+{
+    const uint32_t counter[4] = { a, b, c, d },
+                   key[2] = { seed, (uint32_t)use };
+    pl_philox(counter, key, out);
+}
+
+/* A whole number in [0, bound), from 64 of the bits: multiply-shift, bias
+ * below 2^-32 for every bound under 2^32 and harmless above. bound > 0. */
+uint64_t pl_rng_below(const uint32_t words[4], uint64_t bound);
+
+/* A double in [0, 1) with 53 random bits. */
+double pl_rng_unit(const uint32_t words[4]);
+
+/* Two independent N(0,1) from words[0..1] and two from words[2..3]
+ * (Box-Muller in double). */
+void pl_rng_normals(const uint32_t words[4], double out[4]);
+
+#endif

@@ -1,0 +1,136 @@
+/* cmd_sample.c: text from a checkpoint, as nanoGPT's sample.py writes it. */
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/term.h"
+#include "train/checkpoint.h"
+#include "train/sampler.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PROMPT_MAX_BYTES = 16 * 1024 * 1024 };
+
+typedef struct prompt {
+    int32_t *tokens;
+    size_t count;
+} prompt;
+
+/* "FILE:path" is read from that file, as nanoGPT does; its last newline
+ * belongs to it. */
+static pl_status read_prompt(prompt *out, const pl_session *session,
+                             const char *start, pl_heap *heap, pl_error *err)
+{
+    char *text = NULL;
+    const char *name = "--start";
+    size_t bytes = strlen(start);
+    pl_status status = PL_OK;
+
+    if (strncmp(start, "FILE:", 5) == 0) {
+        name = start + 5;
+        status = pl_file_read_all(name, PROMPT_MAX_BYTES, heap, &text, &bytes,
+                                  err);
+    }
+    if (!status)
+        status = pl_heap_take(heap, &out->tokens, bytes + 1,
+                              sizeof *out->tokens, err);
+    if (!status)
+        status = pl_tokenizer_encode(&session->tokenizer, text ? text : start,
+                                     bytes, name, out->tokens, bytes,
+                                     &out->count, err);
+    if (!status && out->count == 0)
+        status = pl_fail(err, PL_E_USAGE,
+                         "%s is empty: a model goes on from at least one "
+                         "token, for example --start=\"\\n\"",
+                         name);
+    return status;
+}
+
+static pl_status print_token(const pl_session *session, int32_t token,
+                             pl_error *err)
+{
+    char bytes[PL_TOKENIZER_TOKEN_BYTES];
+    size_t count;
+    if (token >= session->tokenizer.vocab_size)
+        return PL_OK; /* padding of the vocabulary: has no text */
+    pl_status status = pl_tokenizer_decode(&session->tokenizer, token, bytes,
+                                           &count, err);
+    if (!status)
+        fwrite(bytes, 1, count, stdout);
+    return status;
+}
+
+static pl_status write_samples(pl_session *session, const prompt *start,
+                               pl_sampler *sampler, pl_error *err)
+{
+    const pl_config *config = session->config;
+    pl_status status = PL_OK;
+    for (int64_t k = 0; k < config->num_samples && !status; k++) {
+        pl_sampler_start(sampler, (uint32_t)k, start->tokens, start->count);
+        for (size_t i = 0; i < start->count && !status; i++)
+            status = print_token(session, start->tokens[i], err);
+        for (int64_t i = 0; i < config->max_new_tokens && !status; i++) {
+            status = print_token(session, pl_sampler_next(sampler), err);
+            fflush(stdout);
+            if (!status && pl_cli_signal())
+                status = pl_fail(err, PL_E_STOPPED, "stopped");
+        }
+        printf("\n---------------\n");
+    }
+    return status;
+}
+
+static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    const pl_config *config = &args->config;
+    const char *out_dir = config->out_dir;
+    char folder[PL_PATH_BYTES];
+    pl_session session;
+    pl_sampler sampler;
+    prompt start = { 0 };
+    pl_sampling sampling = {
+        .temperature = config->temperature,
+        .top_k = config->top_k > 0 ? (size_t)config->top_k : 0,
+        .seed = (uint32_t)config->seed,
+    };
+
+    if (args->path_count > 1)
+        return pl_fail(err, PL_E_USAGE, "sample takes one folder, not %zu",
+                       args->path_count);
+    if (args->path_count == 1)
+        out_dir = args->paths[0];
+    pl_cli_say_ignored(config);
+    pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_BEST, heap,
+                                          err);
+    if (!status)
+        status = pl_session_open_sample(&session, config, folder, &pl_term_log,
+                                        heap, err);
+    if (status)
+        return status;
+    status = read_prompt(&start, &session, config->start, heap, err);
+    if (!status)
+        status = pl_sampler_open(&sampler, &session, &sampling,
+                                 start.count + (size_t)config->max_new_tokens,
+                                 err);
+    if (!status) {
+        pl_heap_seal(heap);
+        pl_cli_catch_signals();
+        status = write_samples(&session, &start, &sampler, err);
+    }
+    pl_session_close(&session);
+    return status;
+}
+
+const pl_command pl_command_sample = {
+    .name = "sample",
+    .arguments = "[OUT_DIR] [--start=TEXT] [--key=value ...]",
+    .summary = "writes text with a trained model",
+    .text = "Takes the best checkpoint in out_dir if one is kept, else the "
+            "newest. The same\nseed writes the same text, whatever the number "
+            "of threads.\n\n"
+            "  plimsoll sample --out_dir=out --start=\"It is a truth\" "
+            "--num_samples=3\n"
+            "  plimsoll sample out/ckpt --start=FILE:prompt.txt\n",
+    .keys = PL_FOR_SAMPLE,
+    .reads_configs = 1,
+    .run = run_sample,
+};

@@ -1,0 +1,161 @@
+/* cmd_train.c: training and evaluation as people see them. nanoGPT's `step`
+ * and `iter` lines are printed as it prints them, more stands behind. */
+#include "cli/command.h"
+#include "cli/term.h"
+#include "cli/train_view.h"
+#include "model/schedule.h"
+#include "train/checkpoint.h"
+#include "train/trainer.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print_start(const pl_session *session)
+{
+    const pl_config *config = session->config;
+    const pl_gpt *gpt = &session->gpt;
+    uint64_t tokens = (uint64_t)config->batch_size *
+                      (uint64_t)config->gradient_accumulation_steps *
+                      session->shape.T;
+    size_t arena = gpt->placement.arena_bytes,
+           reserve = pl_session_reserve_bytes(arena, gpt->layout.threads);
+
+    printf("tokens per iteration will be: %s\n", pl_term_count(tokens).text);
+    if (session->tokenizer.kind != PL_TOKENIZER_NONE)
+        printf("found vocab_size = %d (inside %s)\n",
+               session->tokenizer.vocab_size, session->dataset.folder);
+    printf("number of parameters: %.2fM\n",
+           (double)pl_param_count_nanogpt(&session->shape) / 1e6);
+    printf("memory: arena %s + reserve %s, all of it taken; %zu thread%s, %s "
+           "kernels\n",
+           pl_term_bytes(arena).text, pl_term_bytes(reserve).text,
+           gpt->layout.threads, gpt->layout.threads == 1 ? "" : "s",
+           pl_kernels_for(pl_cpu_isa()).name);
+    fflush(stdout);
+}
+
+static void say_comparable(const pl_session *session)
+{
+    const pl_config *config = session->config;
+    if (config->eval_block_size != PL_NONE &&
+        config->eval_block_size < config->block_size)
+        pl_log_say(&pl_term_log, PL_LOG_NOTE,
+                   "evaluation sees %lld tokens of context instead of %lld: "
+                   "its loss is another, higher number, not to be compared "
+                   "with one at block_size",
+                   (long long)config->eval_block_size,
+                   (long long)config->block_size);
+}
+
+static void say_how_to_go_on(const pl_session *session)
+{
+    printf("stopped at iteration %llu of %lld, saved in %s/%s\nto go on: the "
+           "same command with --init_from=resume\n",
+           (unsigned long long)session->step,
+           (long long)session->config->max_iters, session->config->out_dir,
+           PL_CHECKPOINT_NEWEST);
+}
+
+/* Opens, trains (or only evaluates), closes. */
+static pl_status run_session(const pl_config *config, pl_heap *heap,
+                             pl_error *err)
+{
+    pl_session session;
+    pl_train_view view;
+    pl_cli_say_ignored(config);
+    pl_status status = pl_session_open_train(&session, config, &pl_term_log,
+                                             heap, err);
+    if (status)
+        return status;
+    print_start(&session);
+    say_comparable(&session);
+    pl_listener listener = pl_train_view_begin(&view, &session);
+    pl_cli_catch_signals();
+    status = pl_train(&session, &listener, err);
+    pl_term_clear();
+    if (status == PL_E_STOPPED && session.step > view.began_step)
+        say_how_to_go_on(&session);
+    pl_session_close(&session);
+    return status;
+}
+
+static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
+    if (status)
+        return status;
+    return run_session(&args->config, heap, err);
+}
+
+const pl_command pl_command_train = {
+    .name = "train",
+    .arguments = "[CONFIG.py ...] [--key=value ...]",
+    .summary = "trains, evaluates and saves",
+    .text = "Reads data/<dataset>/train.bin and val.bin (see `plimsoll "
+            "prepare`), takes the\nplanned memory before the first step, and "
+            "writes checkpoints to out_dir. Ctrl-C\nfinishes the step, saves "
+            "and says how to go on; --init_from=resume goes on.\n\n"
+            "  plimsoll train config/train_shakespeare_char.py "
+            "--max_iters=2000\n",
+    .keys = PL_FOR_TRAIN,
+    .reads_configs = 1,
+    .run = run_train,
+};
+
+/* ---- eval ---- */
+
+/* What the run was trained with, under what was asked for now. */
+static pl_status merge_configs(pl_config *config, const pl_config *asked,
+                               pl_heap *heap, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (int key = 0; key < PL_KEY_COUNT && !status; key++) {
+        if (asked->origin[key].source == PL_FROM_DEFAULT)
+            continue;
+        pl_value value = pl_config_get(asked, (pl_key)key);
+        status = pl_config_set(config, (pl_key)key, &value, asked->origin[key],
+                               heap, err);
+    }
+    return status;
+}
+
+static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    static pl_config config;
+    char folder[PL_PATH_BYTES];
+    const char *out_dir = args->config.out_dir;
+
+    if (args->path_count > 1)
+        return pl_fail(err, PL_E_USAGE, "eval takes one folder, not %zu",
+                       args->path_count);
+    if (args->path_count == 1)
+        out_dir = args->paths[0];
+    pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_BEST, heap,
+                                          err);
+    if (!status)
+        status = pl_checkpoint_read_config(&config, folder, heap, err);
+    if (!status)
+        status = merge_configs(&config, &args->config, heap, err);
+    if (status)
+        return status;
+    config.out_dir = folder;
+    config.init_from = "resume";
+    config.eval_only = true;
+    status = pl_config_check(&config, err);
+    if (status)
+        return status;
+    return run_session(&config, heap, err);
+}
+
+const pl_command pl_command_eval = {
+    .name = "eval",
+    .arguments = "[OUT_DIR] [--key=value ...]",
+    .summary = "the loss of a checkpoint on the training and validation data",
+    .text = "Uses the settings the model was trained with; any of them can be "
+            "overridden.\n\n"
+            "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n",
+    .keys = PL_FOR_TRAIN,
+    .reads_configs = 1,
+    .run = run_eval,
+};

@@ -1,0 +1,61 @@
+/* command.h: what the commands share: their table, options, signals. */
+#ifndef PL_CLI_COMMAND_H
+#define PL_CLI_COMMAND_H
+
+#include "base/arena.h"
+#include "config/config.h"
+
+#include <stddef.h>
+
+/* Set-up memory of a command: tables for a model of thousands of layers fit. */
+enum { PL_CLI_HEAP_BYTES = 1024 * 1024 * 1024 };
+
+enum { PL_CLI_MAX_PATHS = 65536 };
+
+/* A command's arguments after reading them: the config with every file and
+ * --key=value applied in order, flags of its own, and what is left. */
+typedef struct pl_cli_args {
+    pl_config config;
+    const char **paths; /* arguments that are neither */
+    size_t path_count;
+    unsigned flags; /* bit i: flag i of the command was given */
+} pl_cli_args;
+
+typedef struct pl_command {
+    const char *name;
+    const char *arguments;    /* for the usage line */
+    const char *summary;      /* one line */
+    const char *text;         /* what --help teaches, before the keys */
+    unsigned keys;            /* which config keys it takes: PL_FOR_... */
+    int reads_configs;        /* arguments ending in .py are config files */
+    const char *const *flags; /* its own flags, NULL-terminated, or NULL */
+    pl_status (*run)(pl_cli_args *args, pl_heap *heap, pl_error *err);
+} pl_command;
+
+extern const pl_command pl_command_plan, pl_command_train, pl_command_eval,
+    pl_command_sample, pl_command_prepare, pl_command_config;
+
+/* Reads argv[0 .. argc) of `command`. */
+PL_MUST_CHECK pl_status pl_cli_read(pl_cli_args *args,
+                                    const pl_command *command, int argc,
+                                    char **argv, pl_heap *heap, pl_error *err);
+
+/* Says once which keys were set that have no effect here. */
+void pl_cli_say_ignored(const pl_config *config);
+
+/* The vocabulary of a config without opening its tokens: vocab_size, else the
+ * dataset's tokenizer if its folder is there, else GPT-2's. *from says which,
+ * for people. */
+PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
+                                          pl_heap *heap, size_t *vocab_size,
+                                          const char **from, pl_error *err);
+
+/* Ctrl-C and SIGTERM: the first is remembered, the second kills. */
+void pl_cli_catch_signals(void);
+int pl_cli_signal(void); /* the one that came, or 0 */
+
+/* Fails if anything was left over that the command can't use. */
+PL_MUST_CHECK pl_status pl_cli_no_paths(const pl_cli_args *args,
+                                        const char *wanted, pl_error *err);
+
+#endif

@@ -1,0 +1,164 @@
+/* term.c: see term.h. The only user of terminals. */
+#include "cli/term.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int progress_shown; /* a progress line stands on the terminal */
+
+pl_term_text pl_term_bytes(uint64_t bytes)
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+    pl_term_text out;
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1000.0;
+    snprintf(out.text, sizeof out.text, "%.*f %s",
+             unit == 0 || value >= 99.95 ? 0
+             : value >= 9.995            ? 1
+                                         : 2,
+             value, units[unit]);
+    return out;
+}
+
+pl_term_text pl_term_count(uint64_t count)
+{
+    pl_term_text out;
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            out.text[at++] = ',';
+        out.text[at++] = digits[i];
+    }
+    out.text[at] = '\0';
+    return out;
+}
+
+pl_term_text pl_term_duration(double seconds)
+{
+    pl_term_text out;
+    if (seconds < 0.0 || !(seconds < 1e10)) {
+        snprintf(out.text, sizeof out.text, "?");
+        return out;
+    }
+    long long whole = (long long)(seconds + 0.5);
+    if (seconds < 9.95)
+        snprintf(out.text, sizeof out.text, "%.1f s", seconds);
+    else if (whole < 120)
+        snprintf(out.text, sizeof out.text, "%lld s", whole);
+    else if (whole < 7200)
+        snprintf(out.text, sizeof out.text, "%lld min %02lld s", whole / 60,
+                 whole % 60);
+    else if (whole < 2 * 86400)
+        snprintf(out.text, sizeof out.text, "%lld h %02lld min", whole / 3600,
+                 whole / 60 % 60);
+    else
+        snprintf(out.text, sizeof out.text, "%lld days %lld h", whole / 86400,
+                 whole / 3600 % 24);
+    return out;
+}
+
+static int coloured(int fd)
+{
+    const char *no = getenv("NO_COLOR"), *kind = getenv("TERM");
+    return isatty(fd) && !(no && *no) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
+static const char *style_code(int fd, pl_term_style style)
+{
+    static const char *const codes[] = {
+        [PL_TERM_BOLD] = "\033[1m",   [PL_TERM_DIM] = "\033[2m",
+        [PL_TERM_RED] = "\033[31m",   [PL_TERM_YELLOW] = "\033[33m",
+        [PL_TERM_GREEN] = "\033[32m",
+    };
+    return coloured(fd) ? codes[style] : "";
+}
+
+const char *pl_term_out(pl_term_style style)
+{
+    return style_code(STDOUT_FILENO, style);
+}
+
+const char *pl_term_err(pl_term_style style)
+{
+    return style_code(STDERR_FILENO, style);
+}
+
+const char *pl_term_out_end(void)
+{
+    return coloured(STDOUT_FILENO) ? "\033[0m" : "";
+}
+
+const char *pl_term_err_end(void)
+{
+    return coloured(STDERR_FILENO) ? "\033[0m" : "";
+}
+
+void pl_term_progress(const char *fmt, ...)
+{
+    va_list args;
+    if (!isatty(STDERR_FILENO))
+        return;
+    fflush(stdout);
+    fputs("\r\033[K", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fflush(stderr);
+    progress_shown = 1;
+}
+
+void pl_term_clear(void)
+{
+    if (progress_shown)
+        fputs("\r\033[K", stderr);
+    progress_shown = 0;
+}
+
+static void print_message(void *context, pl_log_level level, const char *text)
+{
+    (void)context;
+    pl_term_clear();
+    if (level == PL_LOG_INFO) {
+        printf("%s\n", text);
+        return;
+    }
+    fflush(stdout);
+    fprintf(stderr, "%s%s:%s %s\n", pl_term_err(PL_TERM_YELLOW),
+            level == PL_LOG_NOTE ? "note" : "warning", pl_term_err_end(), text);
+}
+
+const pl_log pl_term_log = { .sink = print_message };
+
+void pl_term_error(const pl_error *err)
+{
+    pl_term_clear();
+    fflush(stdout);
+    fprintf(stderr, "%splimsoll: error:%s %s\n", pl_term_err(PL_TERM_RED),
+            pl_term_err_end(), err->text);
+}
+
+pl_status pl_term_finish(pl_error *err)
+{
+    pl_term_clear();
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return pl_fail(err, PL_E_IO, "cannot write to standard output: %s",
+                       strerror(errno));
+    return PL_OK;
+}
+
+double pl_term_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}

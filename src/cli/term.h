@@ -1,0 +1,57 @@
+/* term.h: how things look: numbers for people, colours on a terminal only, a
+ * progress line that scripts never see. */
+#ifndef PL_CLI_TERM_H
+#define PL_CLI_TERM_H
+
+#include "base/log.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PL_TERM_TEXT_BYTES = 48 };
+
+typedef struct pl_term_text {
+    char text[PL_TERM_TEXT_BYTES];
+} pl_term_text;
+
+/* "1.85 GB", "412 B": powers of ten. */
+pl_term_text pl_term_bytes(uint64_t bytes);
+/* "77,355,072" */
+pl_term_text pl_term_count(uint64_t count);
+/* "2 h 05 min", "3.2 s" */
+pl_term_text pl_term_duration(double seconds);
+
+typedef enum pl_term_style {
+    PL_TERM_BOLD,
+    PL_TERM_DIM,
+    PL_TERM_RED,
+    PL_TERM_YELLOW,
+    PL_TERM_GREEN
+} pl_term_style;
+
+/* Escape sequences, or "" where standard output (error) is no terminal or
+ * NO_COLOR is set. */
+const char *pl_term_out(pl_term_style style);
+const char *pl_term_err(pl_term_style style);
+const char *pl_term_out_end(void);
+const char *pl_term_err_end(void);
+
+/* One line on standard error that overwrites itself; nothing off a terminal.
+ * Cleared before anything else is printed. */
+PL_PRINTF(1, 2) void pl_term_progress(const char *fmt, ...);
+void pl_term_clear(void);
+
+/* Prints the library's messages: facts to standard output, notes and warnings
+ * to standard error. */
+extern const pl_log pl_term_log;
+
+/* Writes an error as the last word of a command. */
+void pl_term_error(const pl_error *err);
+
+/* Standard output has taken everything, or PL_E_IO: a full disk behind a
+ * redirection must not look like success. */
+PL_MUST_CHECK pl_status pl_term_finish(pl_error *err);
+
+double pl_term_now(void); /* seconds, monotonic */
+
+#endif

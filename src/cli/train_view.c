@@ -1,0 +1,138 @@
+/* train_view.c: see train_view.h. */
+#include "cli/train_view.h"
+#include "cli/command.h"
+#include "cli/term.h"
+#include "device/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* nanoGPT's count (after the PaLM paper): 6 N + 12 L H Q T per token. */
+static double flops_per_update(const pl_session *session)
+{
+    const pl_shape *s = &session->shape;
+    double per_token = 6.0 * (double)pl_param_count_nanogpt(s) +
+                       12.0 * (double)s->L * (double)s->A * (double)s->T;
+    return per_token * (double)s->T * (double)session->config->batch_size *
+           (double)session->config->gradient_accumulation_steps;
+}
+
+/* Updates that are left, and the evaluations among them. */
+static double seconds_left(const pl_train_view *view, uint64_t done)
+{
+    const pl_config *config = view->session->config;
+    uint64_t end = (uint64_t)config->max_iters;
+    if (done >= end)
+        return 0.0;
+    uint64_t interval = (uint64_t)config->eval_interval;
+    double evaluations = (double)(end / interval - (done - 1) / interval);
+    return (double)(end - done) * view->mean_ms * 1e-3 +
+           evaluations * view->eval_seconds;
+}
+
+static void updated(void *context, const pl_update_event *event)
+{
+    pl_train_view *view = context;
+    const pl_session *session = view->session;
+    double share = flops_per_update(session) / (event->step_ms * 1e-3) /
+                   view->peak_flops;
+    uint64_t done = event->step + 1 - view->began_step;
+
+    view->mean_ms = done == 1 ? event->step_ms
+                              : 0.9 * view->mean_ms + 0.1 * event->step_ms;
+    if (done > 5) /* the first ones warm up, as nanoGPT has it */
+        view->running_mfu = view->running_mfu < 0.0
+                                ? share
+                                : 0.9 * view->running_mfu + 0.1 * share;
+    if (event->skipped)
+        pl_log_say(&pl_term_log, PL_LOG_WARN,
+                   "iteration %llu: the gradients are not finite, the weights "
+                   "were left as they are",
+                   (unsigned long long)event->step);
+    if (event->step % (uint64_t)session->config->log_interval != 0)
+        return;
+    double tokens = (double)session->shape.T *
+                    (double)session->config->batch_size *
+                    (double)session->config->gradient_accumulation_steps;
+    pl_term_clear();
+    printf("iter %llu: loss %.4f, time %.2fms, mfu %.2f%%, lr %.2e, norm %.3f, "
+           "%.0f tok/s, %s left\n",
+           (unsigned long long)event->step, event->loss, event->step_ms,
+           view->running_mfu < 0.0 ? -100.0 : 100.0 * view->running_mfu,
+           event->learning_rate, event->grad_norm,
+           tokens / (event->step_ms * 1e-3),
+           pl_term_duration(seconds_left(view, event->step + 1)).text);
+    fflush(stdout);
+}
+
+static void evaluating(void *context, pl_split split, uint64_t done,
+                       uint64_t total)
+{
+    pl_train_view *view = context;
+    double now = pl_term_now();
+    if (view->eval_began == 0.0)
+        view->eval_began = now;
+    if (now - view->eval_began < 1.0 || now - view->shown < 0.2)
+        return;
+    view->shown = now;
+    double share = ((split == PL_SPLIT_VAL ? 1.0 : 0.0) +
+                    (double)done / (double)total) /
+                   2.0;
+    pl_term_progress(
+        "evaluating %s %3.0f %%, %s left",
+        split == PL_SPLIT_VAL ? "val" : "train", 100.0 * share,
+        pl_term_duration((now - view->eval_began) * (1.0 - share) / share)
+            .text);
+}
+
+static void evaluated(void *context, const pl_eval_event *event)
+{
+    pl_train_view *view = context;
+    size_t T = view->session->gpt.layout.eval_T;
+    view->eval_seconds = pl_term_now() - view->eval_began;
+    view->eval_began = 0.0;
+    pl_term_clear();
+    printf("step %llu: train loss %.4f, val loss %.4f, +- %.4f and %.4f (%s "
+           "tokens each, context %zu%s)\n",
+           (unsigned long long)event->step, event->train.loss, event->val.loss,
+           event->train.standard_error, event->val.standard_error,
+           pl_term_count(event->val.tokens).text, T,
+           T < view->session->shape.T ? ", not comparable with block_size"
+                                      : "");
+    fflush(stdout);
+}
+
+static void saving(void *context, const char *name)
+{
+    const pl_train_view *view = context;
+    pl_term_clear();
+    printf("saving checkpoint to %s/%s\n", view->session->config->out_dir,
+           name);
+    fflush(stdout);
+}
+
+static int stop(void *context)
+{
+    (void)context;
+    return pl_cli_signal() != 0;
+}
+
+pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
+{
+    *view = (pl_train_view){
+        .session = session,
+        .began_step = session->step,
+        .began = pl_term_now(),
+        .running_mfu = -1.0,
+        .peak_flops = pl_device_peak_flops(session->device),
+    };
+    return (pl_listener){
+        .context = view,
+        .updated = updated,
+        .evaluated = evaluated,
+        .evaluating = evaluating,
+        .saving = saving,
+        .stop = stop,
+    };
+}

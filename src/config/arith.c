@@ -1,0 +1,246 @@
+/* arith.c: Python's arithmetic on the values of value.h. */
+#include "config/value.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const signs[] = {
+    [PL_OP_ADD] = "+",    [PL_OP_SUBTRACT] = "-",      [PL_OP_MULTIPLY] = "*",
+    [PL_OP_DIVIDE] = "/", [PL_OP_FLOOR_DIVIDE] = "//", [PL_OP_MODULO] = "%",
+    [PL_OP_POWER] = "**",
+};
+
+static pl_status too_large(pl_error *err)
+{
+    return pl_fail(err, PL_E_CONFIG,
+                   "the result does not fit a whole number of 64 bits");
+}
+
+static pl_status by_zero(pl_error *err)
+{
+    return pl_fail(err, PL_E_CONFIG, "division by zero");
+}
+
+/* A bool counts as 0 or 1, as in Python. */
+static bool is_whole(const pl_value *value)
+{
+    return value->kind == PL_VALUE_INT || value->kind == PL_VALUE_FLAG;
+}
+
+static bool is_number(const pl_value *value)
+{
+    return is_whole(value) || value->kind == PL_VALUE_FLOAT;
+}
+
+static int64_t whole_of(const pl_value *value)
+{
+    return value->kind == PL_VALUE_FLAG ? value->flag : value->whole;
+}
+
+static double real_of(const pl_value *value)
+{
+    return value->kind == PL_VALUE_FLOAT ? value->real
+                                         : (double)whole_of(value);
+}
+
+/* ---- floats ---- */
+
+/* Quotient and remainder with the remainder's sign that of b, as CPython's
+ * float_divmod computes them. */
+static void floor_divide(double a, double b, double *quotient,
+                         double *remainder)
+{
+    double mod = fmod(a, b), div = (a - mod) / b;
+    if (mod != 0.0) {
+        if ((b < 0.0) != (mod < 0.0)) {
+            mod += b;
+            div -= 1.0;
+        }
+    } else {
+        mod = copysign(0.0, b);
+    }
+    double floored = copysign(0.0, a / b);
+    if (div != 0.0) {
+        floored = floor(div);
+        if (div - floored > 0.5)
+            floored += 1.0;
+    }
+    *quotient = floored;
+    *remainder = mod;
+}
+
+static pl_status combine_power(pl_value *out, double a, double b, pl_error *err)
+{
+    if (a == 0.0 && b < 0.0)
+        return by_zero(err);
+    if (a < 0.0 && floor(b) != b && isfinite(a))
+        return pl_fail(err, PL_E_CONFIG,
+                       "a negative number to a broken power is not a real "
+                       "number");
+    double power = pow(a, b);
+    if (isinf(power) && isfinite(a) && isfinite(b))
+        return pl_fail(err, PL_E_CONFIG, "the power is too large");
+    *out = pl_value_float(power);
+    return PL_OK;
+}
+
+static pl_status combine_reals(pl_value *out, pl_operator op, double a,
+                               double b, pl_error *err)
+{
+    double quotient = 0.0, remainder = 0.0;
+    switch (op) {
+    case PL_OP_ADD:
+        *out = pl_value_float(a + b);
+        return PL_OK;
+    case PL_OP_SUBTRACT:
+        *out = pl_value_float(a - b);
+        return PL_OK;
+    case PL_OP_MULTIPLY:
+        *out = pl_value_float(a * b);
+        return PL_OK;
+    case PL_OP_POWER:
+        return combine_power(out, a, b, err);
+    case PL_OP_DIVIDE:
+    case PL_OP_FLOOR_DIVIDE:
+    case PL_OP_MODULO:
+        break;
+    }
+    if (b == 0.0)
+        return by_zero(err);
+    floor_divide(a, b, &quotient, &remainder);
+    *out = pl_value_float(op == PL_OP_DIVIDE         ? a / b
+                          : op == PL_OP_FLOOR_DIVIDE ? quotient
+                                                     : remainder);
+    return PL_OK;
+}
+
+/* ---- whole numbers ---- */
+
+static pl_status whole_power(pl_value *out, int64_t base, int64_t exponent,
+                             pl_error *err)
+{
+    int64_t power = 1;
+    while (exponent > 0) {
+        if ((exponent & 1) && __builtin_mul_overflow(power, base, &power))
+            return too_large(err);
+        exponent >>= 1;
+        if (exponent > 0 && __builtin_mul_overflow(base, base, &base))
+            return too_large(err);
+    }
+    *out = pl_value_int(power);
+    return PL_OK;
+}
+
+static pl_status combine_wholes(pl_value *out, pl_operator op, int64_t a,
+                                int64_t b, pl_error *err)
+{
+    int64_t result = 0;
+    bool fits = true;
+    switch (op) {
+    case PL_OP_ADD:
+        fits = !__builtin_add_overflow(a, b, &result);
+        break;
+    case PL_OP_SUBTRACT:
+        fits = !__builtin_sub_overflow(a, b, &result);
+        break;
+    case PL_OP_MULTIPLY:
+        fits = !__builtin_mul_overflow(a, b, &result);
+        break;
+    case PL_OP_POWER:
+        if (b < 0)
+            return combine_power(out, (double)a, (double)b, err);
+        return whole_power(out, a, b, err);
+    case PL_OP_DIVIDE:
+        return combine_reals(out, op, (double)a, (double)b, err);
+    case PL_OP_FLOOR_DIVIDE:
+    case PL_OP_MODULO:
+        if (b == 0)
+            return by_zero(err);
+        if (b == -1) { /* INT64_MIN / -1 traps */
+            fits = op == PL_OP_MODULO || !__builtin_sub_overflow(0, a, &result);
+            break;
+        }
+        bool round_down = a % b != 0 && (a % b < 0) != (b < 0);
+        if (op == PL_OP_MODULO)
+            result = a % b + (round_down ? b : 0);
+        else
+            result = a / b - (round_down ? 1 : 0);
+        break;
+    }
+    if (!fits)
+        return too_large(err);
+    *out = pl_value_int(result);
+    return PL_OK;
+}
+
+/* ---- strings and lists ---- */
+
+static pl_status join_texts(pl_value *out, const char *a, const char *b,
+                            pl_heap *heap, pl_error *err)
+{
+    size_t na = strlen(a), nb = strlen(b);
+    char *text = NULL;
+    if (na + nb > PL_VALUE_MAX_BYTES)
+        return pl_fail(err, PL_E_CONFIG, "the string is longer than %d bytes",
+                       PL_VALUE_MAX_BYTES);
+    pl_status status = pl_heap_take(heap, &text, na + nb + 1, 1, err);
+    if (status != PL_OK)
+        return status;
+    memcpy(text, a, na);
+    memcpy(text + na, b, nb);
+    *out = pl_value_text(text);
+    return PL_OK;
+}
+
+/* `times` copies of a, then b. */
+static pl_status join_lists(pl_value *out, const pl_value *a, int64_t times,
+                            const pl_value *b, pl_heap *heap, pl_error *err)
+{
+    int64_t *items = NULL;
+    size_t copies = times > 0 && a->count > 0 ? (size_t)times : 0;
+    if (copies > PL_VALUE_MAX_ITEMS ||
+        copies * a->count + b->count > PL_VALUE_MAX_ITEMS)
+        return pl_fail(err, PL_E_CONFIG, "the list has more than %d items",
+                       PL_VALUE_MAX_ITEMS);
+    size_t count = copies * a->count + b->count;
+    pl_status status = pl_heap_take(heap, &items, count, sizeof *items, err);
+    if (status != PL_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        items[i] = i < copies * a->count ? a->items[i % a->count]
+                                         : b->items[i - copies * a->count];
+    *out = pl_value_list(items, count);
+    return PL_OK;
+}
+
+pl_status pl_value_combine(pl_value *out, pl_operator op, const pl_value *a,
+                           const pl_value *b, pl_heap *heap, pl_error *err)
+{
+    const pl_value empty = pl_value_list(NULL, 0);
+    if (is_whole(a) && is_whole(b))
+        return combine_wholes(out, op, whole_of(a), whole_of(b), err);
+    if (is_number(a) && is_number(b))
+        return combine_reals(out, op, real_of(a), real_of(b), err);
+    if (op == PL_OP_ADD && a->kind == PL_VALUE_TEXT && b->kind == a->kind)
+        return join_texts(out, a->text, b->text, heap, err);
+    if (op == PL_OP_ADD && a->kind == PL_VALUE_LIST && b->kind == a->kind)
+        return join_lists(out, a, 1, b, heap, err);
+    if (op == PL_OP_MULTIPLY && a->kind == PL_VALUE_LIST && is_whole(b))
+        return join_lists(out, a, whole_of(b), &empty, heap, err);
+    if (op == PL_OP_MULTIPLY && b->kind == PL_VALUE_LIST && is_whole(a))
+        return join_lists(out, b, whole_of(a), &empty, heap, err);
+    return pl_fail(err, PL_E_CONFIG, "%s %s %s is not defined here",
+                   pl_value_kind_name(a->kind), signs[op],
+                   pl_value_kind_name(b->kind));
+}
+
+pl_status pl_value_negate(pl_value *out, const pl_value *a, pl_error *err)
+{
+    if (is_whole(a))
+        return combine_wholes(out, PL_OP_SUBTRACT, 0, whole_of(a), err);
+    if (a->kind != PL_VALUE_FLOAT)
+        return pl_fail(err, PL_E_CONFIG, "a sign needs a number, found %s",
+                       pl_value_kind_name(a->kind));
+    *out = pl_value_float(-a->real);
+    return PL_OK;
+}

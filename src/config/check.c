@@ -1,0 +1,76 @@
+/* check.c: what must hold between keys. Only what could not run: nanoGPT lets
+ * every odd choice pass, and so does this. */
+#include "config/config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { WHERE_BYTES = 256 };
+
+/* "block_size = 64 (config/x.py:3:1)" */
+static void describe(const pl_config *cfg, pl_key key, char text[WHERE_BYTES])
+{
+    char value[PL_VALUE_BRIEF_BYTES], origin[120];
+    pl_value held = pl_config_get(cfg, key);
+    pl_value_brief(&held, value);
+    pl_config_origin_text(cfg, key, origin, sizeof origin);
+    snprintf(text, WHERE_BYTES, "%s = %s (%s)", pl_key_row(key)->name, value,
+             origin);
+}
+
+static pl_status refuse(const pl_config *cfg, pl_key a, pl_key b,
+                        const char *between, const char *then, pl_error *err)
+{
+    char first[WHERE_BYTES], second[WHERE_BYTES];
+    describe(cfg, a, first);
+    describe(cfg, b, second);
+    return pl_fail(err, PL_E_CONFIG, "%s %s %s: %s", first, between, second,
+                   then);
+}
+
+/* Sequences are numbered with 32 bits in the counters of random numbers;
+ * both factors are at most 2^30, so that the product can't overflow. */
+static bool too_many(int64_t batch, int64_t times)
+{
+    return batch * times > INT32_MAX;
+}
+
+pl_status pl_config_check(const pl_config *cfg, pl_error *err)
+{
+    const pl_checkpointing *levels = &cfg->grad_checkpoint;
+    pl_key eval_batch = cfg->eval_batch_size == PL_NONE
+                            ? PL_KEY_batch_size
+                            : PL_KEY_eval_batch_size;
+    int64_t eval_batch_size = cfg->eval_batch_size == PL_NONE
+                                  ? cfg->batch_size
+                                  : cfg->eval_batch_size;
+    if (cfg->eval_block_size != PL_NONE &&
+        cfg->eval_block_size > cfg->block_size)
+        return refuse(cfg, PL_KEY_eval_block_size, PL_KEY_block_size,
+                      "is larger than",
+                      "the model has no positions beyond block_size", err);
+    if (levels->kind == PL_CHECKPOINTING_LIST &&
+        levels->count != (size_t)cfg->n_layer)
+        return refuse(cfg, PL_KEY_grad_checkpoint, PL_KEY_n_layer,
+                      "has not as many items as",
+                      "a list needs one level per layer", err);
+    if (cfg->head_dim == PL_NONE && cfg->n_head > cfg->n_embd)
+        return refuse(cfg, PL_KEY_n_head, PL_KEY_n_embd, "is larger than",
+                      "a head would have no channels; lower n_head or set "
+                      "head_dim",
+                      err);
+    if (too_many(cfg->batch_size, cfg->gradient_accumulation_steps))
+        return refuse(cfg, PL_KEY_batch_size,
+                      PL_KEY_gradient_accumulation_steps, "times",
+                      "an update has at most 2147483647 sequences", err);
+    if (too_many(eval_batch_size, cfg->eval_iters))
+        return refuse(cfg, eval_batch, PL_KEY_eval_iters, "times",
+                      "an evaluation has at most 2147483647 sequences", err);
+    if (cfg->decay_lr && cfg->warmup_iters == cfg->lr_decay_iters &&
+        cfg->max_iters >= cfg->warmup_iters)
+        return refuse(cfg, PL_KEY_lr_decay_iters, PL_KEY_warmup_iters, "equals",
+                      "the learning rate has no iterations to decay in; set "
+                      "them apart, or decay_lr = False",
+                      err);
+    return PL_OK;
+}

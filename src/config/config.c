@@ -1,0 +1,313 @@
+/* config.c: the typed values: defaults, assignment with its checks, origins,
+ * and the checks across keys. */
+#include "config/config.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *field(pl_config *cfg, pl_key key)
+{
+    return (char *)cfg + pl_key_row(key)->offset;
+}
+
+static const void *const_field(const pl_config *cfg, pl_key key)
+{
+    return (const char *)cfg + pl_key_row(key)->offset;
+}
+
+pl_config pl_config_make_default(void)
+{
+    pl_config cfg;
+    memset(&cfg, 0, sizeof cfg);
+    for (pl_key key = 0; key < PL_KEY_COUNT; key++) {
+        const pl_key_info *row = pl_key_row(key);
+        void *to = field(&cfg, key);
+        switch (row->type) {
+        case PL_TYPE_INT:
+        case PL_TYPE_OPTIONAL:
+            *(int64_t *)to = row->standard.whole;
+            break;
+        case PL_TYPE_FLOAT:
+            *(double *)to = row->standard.real;
+            break;
+        case PL_TYPE_FLAG:
+            *(bool *)to = row->standard.flag;
+            break;
+        case PL_TYPE_TEXT:
+            *(const char **)to = row->standard.text;
+            break;
+        case PL_TYPE_LEVELS:
+            *(pl_checkpointing *)to = (pl_checkpointing){
+                .kind = row->standard.flag ? PL_CHECKPOINTING_ON
+                                           : PL_CHECKPOINTING_OFF,
+            };
+            break;
+        case PL_TYPE_IGNORED:
+            *(pl_ignored *)to = (pl_ignored){ row->standard.text, true };
+            break;
+        }
+    }
+    return cfg;
+}
+
+/* ---- assignment ---- */
+
+static bool looks_like_number(const char *text)
+{
+    char *end = NULL;
+    strtod(text, &end);
+    return end != text && *end == '\0';
+}
+
+/* What to write instead of a value of the wrong type, or "". */
+static void hint(const pl_key_info *row, const pl_value *value, char *text,
+                 size_t size)
+{
+    bool whole = row->type == PL_TYPE_INT || row->type == PL_TYPE_OPTIONAL ||
+                 row->type == PL_TYPE_LEVELS;
+    text[0] = '\0';
+    if (whole && value->kind == PL_VALUE_FLOAT && fabs(value->real) < 1e15 &&
+        floor(value->real) == value->real)
+        snprintf(text, size, ": write %.0f", value->real);
+    else if (whole && value->kind == PL_VALUE_FLOAT)
+        snprintf(text, size, " (// divides to a whole number)");
+    else if (row->type == PL_TYPE_FLAG && value->kind == PL_VALUE_INT &&
+             (value->whole == 0 || value->whole == 1))
+        snprintf(text, size, ": write %s", value->whole ? "True" : "False");
+    else if (row->type == PL_TYPE_TEXT && value->kind != PL_VALUE_NONE)
+        snprintf(text, size, ": write it in quotes");
+    else if (value->kind == PL_VALUE_TEXT &&
+             (looks_like_number(value->text) ||
+              strcmp(value->text, "True") == 0 ||
+              strcmp(value->text, "False") == 0 ||
+              strcmp(value->text, "None") == 0))
+        snprintf(text, size, ": write it without quotes");
+}
+
+static pl_status wrong_type(const pl_key_info *row, pl_key key,
+                            const pl_value *value, pl_error *err)
+{
+    char takes[PL_TAKES_BYTES], found[PL_VALUE_BRIEF_BYTES], advice[64];
+    pl_key_takes(key, takes, sizeof takes);
+    pl_value_brief(value, found);
+    hint(row, value, advice, sizeof advice);
+    if (value->kind == PL_VALUE_NONE)
+        return pl_fail(err, PL_E_CONFIG, "%s is %s, found None", row->name,
+                       takes);
+    return pl_fail(err, PL_E_CONFIG, "%s is %s, found %s, %s%s", row->name,
+                   takes, found, pl_value_kind_name(value->kind), advice);
+}
+
+static pl_status wrong_value(const pl_key_info *row, pl_key key,
+                             const pl_value *value, pl_error *err)
+{
+    char takes[PL_TAKES_BYTES], found[PL_VALUE_BRIEF_BYTES];
+    pl_key_takes(key, takes, sizeof takes);
+    pl_value_brief(value, found);
+    return pl_fail(err, PL_E_CONFIG, "%s is %s, found %s", row->name, takes,
+                   found);
+}
+
+static bool in_range(const pl_key_info *row, int64_t whole)
+{
+    return (double)whole >= row->min && (double)whole <= row->max;
+}
+
+static pl_status set_levels(pl_checkpointing *to, pl_key key,
+                            const pl_value *value, pl_error *err)
+{
+    const pl_key_info *row = pl_key_row(key);
+    switch (value->kind) {
+    case PL_VALUE_FLAG:
+        *to = (pl_checkpointing){ .kind = value->flag ? PL_CHECKPOINTING_ON
+                                                      : PL_CHECKPOINTING_OFF };
+        return PL_OK;
+    case PL_VALUE_INT:
+        if (!in_range(row, value->whole))
+            return wrong_value(row, key, value, err);
+        *to = (pl_checkpointing){ .kind = PL_CHECKPOINTING_LEVEL,
+                                  .level = (int)value->whole };
+        return PL_OK;
+    case PL_VALUE_LIST:
+        for (size_t i = 0; i < value->count; i++)
+            if (!in_range(row, value->items[i]))
+                return pl_fail(err, PL_E_CONFIG,
+                               "%s: item %zu of the list is %" PRId64
+                               ", but levels go from 0 to %d",
+                               row->name, i + 1, value->items[i], PL_MAX_LEVEL);
+        *to = (pl_checkpointing){ .kind = PL_CHECKPOINTING_LIST,
+                                  .levels = value->items,
+                                  .count = value->count };
+        return PL_OK;
+    case PL_VALUE_NONE:
+    case PL_VALUE_FLOAT:
+    case PL_VALUE_TEXT:
+        break;
+    }
+    return wrong_type(row, key, value, err);
+}
+
+static pl_status set_number(void *to, pl_key key, const pl_value *value,
+                            pl_error *err)
+{
+    const pl_key_info *row = pl_key_row(key);
+    if (row->type == PL_TYPE_FLOAT) {
+        if (value->kind != PL_VALUE_FLOAT && value->kind != PL_VALUE_INT)
+            return wrong_type(row, key, value, err);
+        double real = value->kind == PL_VALUE_INT ? (double)value->whole
+                                                  : value->real;
+        if (!(real >= row->min && real < row->max)) /* false for NaN too */
+            return wrong_value(row, key, value, err);
+        *(double *)to = real;
+        return PL_OK;
+    }
+    if (row->type == PL_TYPE_OPTIONAL && value->kind == PL_VALUE_NONE) {
+        *(int64_t *)to = PL_NONE;
+        return PL_OK;
+    }
+    if (value->kind != PL_VALUE_INT)
+        return wrong_type(row, key, value, err);
+    if (!in_range(row, value->whole))
+        return wrong_value(row, key, value, err);
+    *(int64_t *)to = value->whole;
+    return PL_OK;
+}
+
+static pl_status set_text(const char **to, pl_key key, const pl_value *value,
+                          pl_error *err)
+{
+    const pl_key_info *row = pl_key_row(key);
+    if (value->kind != PL_VALUE_TEXT)
+        return wrong_type(row, key, value, err);
+    if (!pl_key_allows(key, value->text))
+        return wrong_value(row, key, value, err);
+    *to = value->text;
+    return PL_OK;
+}
+
+static pl_status set_ignored(pl_ignored *to, const pl_value *value,
+                             pl_heap *heap, pl_error *err)
+{
+    char *text = NULL;
+    size_t bytes = pl_value_write(value, NULL, 0);
+    if (bytes > PL_CONFIG_MAX_BYTES)
+        return pl_fail(err, PL_E_CONFIG,
+                       "the value would be longer than %d bytes",
+                       PL_CONFIG_MAX_BYTES);
+    pl_status status = pl_heap_take(heap, &text, bytes + 1, 1, err);
+    if (status != PL_OK)
+        return status;
+    pl_value_write(value, text, bytes + 1);
+    *to = (pl_ignored){ text, true };
+    return PL_OK;
+}
+
+pl_status pl_config_set(pl_config *cfg, pl_key key, const pl_value *value,
+                        pl_config_origin origin, pl_heap *heap, pl_error *err)
+{
+    const pl_key_info *row = pl_key_row(key);
+    void *to = field(cfg, key);
+    pl_status status = PL_OK;
+    switch (row->type) {
+    case PL_TYPE_INT:
+    case PL_TYPE_OPTIONAL:
+    case PL_TYPE_FLOAT:
+        status = set_number(to, key, value, err);
+        break;
+    case PL_TYPE_FLAG:
+        if (value->kind == PL_VALUE_FLAG)
+            *(bool *)to = value->flag;
+        else
+            status = wrong_type(row, key, value, err);
+        break;
+    case PL_TYPE_TEXT:
+        status = set_text(to, key, value, err);
+        break;
+    case PL_TYPE_LEVELS:
+        status = set_levels(to, key, value, err);
+        break;
+    case PL_TYPE_IGNORED:
+        status = set_ignored(to, value, heap, err);
+        break;
+    }
+    if (status == PL_OK)
+        cfg->origin[key] = origin;
+    return status;
+}
+
+/* ---- asking ---- */
+
+static pl_value levels_value(const pl_checkpointing *from)
+{
+    switch (from->kind) {
+    case PL_CHECKPOINTING_LEVEL:
+        return pl_value_int(from->level);
+    case PL_CHECKPOINTING_LIST:
+        return pl_value_list(from->levels, from->count);
+    case PL_CHECKPOINTING_OFF:
+    case PL_CHECKPOINTING_ON:
+        break;
+    }
+    return pl_value_flag(from->kind == PL_CHECKPOINTING_ON);
+}
+
+pl_value pl_config_get(const pl_config *cfg, pl_key key)
+{
+    const pl_key_info *row = pl_key_row(key);
+    const void *from = const_field(cfg, key);
+    switch (row->type) {
+    case PL_TYPE_OPTIONAL:
+        if (*(const int64_t *)from == PL_NONE)
+            return pl_value_none();
+        return pl_value_int(*(const int64_t *)from);
+    case PL_TYPE_INT:
+        return pl_value_int(*(const int64_t *)from);
+    case PL_TYPE_FLOAT:
+        return pl_value_float(*(const double *)from);
+    case PL_TYPE_FLAG:
+        return pl_value_flag(*(const bool *)from);
+    case PL_TYPE_TEXT:
+        return pl_value_text(*(const char *const *)from);
+    case PL_TYPE_LEVELS:
+        return levels_value(from);
+    case PL_TYPE_IGNORED:
+        break;
+    }
+    return pl_value_text(((const pl_ignored *)from)->text);
+}
+
+size_t pl_config_value_text(const pl_config *cfg, pl_key key, char *text,
+                            size_t size)
+{
+    pl_value value = pl_config_get(cfg, key);
+    if (pl_key_row(key)->type == PL_TYPE_IGNORED)
+        return (size_t)snprintf(text, size, "%s", value.text);
+    return pl_value_write(&value, text, size);
+}
+
+size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
+                             size_t size)
+{
+    PL_CHECK(key < PL_KEY_COUNT);
+    const pl_config_origin *origin = &cfg->origin[key];
+    if (origin->source == PL_FROM_FILE)
+        return (size_t)snprintf(text, size, "%s:%d:%d", origin->name,
+                                origin->line, origin->column);
+    return (size_t)snprintf(text, size, "%s",
+                            origin->source == PL_FROM_DEFAULT ? "default"
+                                                              : "command line");
+}
+
+size_t pl_config_without_effect(const pl_config *cfg, pl_key out[PL_KEY_COUNT])
+{
+    size_t count = 0;
+    for (pl_key key = 0; key < PL_KEY_COUNT; key++)
+        if (pl_key_row(key)->type == PL_TYPE_IGNORED &&
+            cfg->origin[key].source != PL_FROM_DEFAULT)
+            out[count++] = key;
+    return count;
+}

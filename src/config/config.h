@@ -1,0 +1,123 @@
+/* config.h: the settings of a run and where each came from.
+ *
+ * Owns the typed struct, nanoGPT's .py config files, `--key=value` and the
+ * checks. Opens no file and prints nothing: the caller gives text and takes
+ * text. Later wins, within a file and among files and arguments.
+ *
+ *     pl_config cfg = pl_config_make_default();
+ *     pl_config_parse(&cfg, text, bytes, "config/train_x.py", &heap, &err);
+ *     pl_config_override(&cfg, "--n_layer=6", PL_FOR_TRAIN, &heap, &err);
+ *     pl_config_check(&cfg, &err);
+ *     ... cfg.n_layer ... */
+#ifndef PL_CONFIG_CONFIG_H
+#define PL_CONFIG_CONFIG_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "config/keys.h"
+#include "config/value.h"
+
+/* grad_checkpoint: False, True, one level for all layers, or one per layer. */
+typedef enum pl_checkpointing_kind {
+    PL_CHECKPOINTING_OFF,
+    PL_CHECKPOINTING_ON,
+    PL_CHECKPOINTING_LEVEL,
+    PL_CHECKPOINTING_LIST,
+} pl_checkpointing_kind;
+
+typedef struct pl_checkpointing {
+    pl_checkpointing_kind kind;
+    int level;             /* of LEVEL: 0 to PL_MAX_LEVEL */
+    const int64_t *levels; /* of LIST: each 0 to PL_MAX_LEVEL */
+    size_t count;          /* of LIST: n_layer, after pl_config_check */
+} pl_checkpointing;
+
+/* A key that has no effect here: what it was set to, as Python. */
+typedef struct pl_ignored {
+    const char *text;
+    bool literal; /* it is a literal, so another key may be made of it */
+} pl_ignored;
+
+typedef enum pl_config_source {
+    PL_FROM_DEFAULT,
+    PL_FROM_FILE,
+    PL_FROM_COMMAND_LINE,
+} pl_config_source;
+
+typedef struct pl_config_origin {
+    pl_config_source source;
+    const char *name; /* of the file */
+    int line, column; /* in the file, from 1 */
+} pl_config_origin;
+
+#define PL_FIELD_INT      int64_t
+#define PL_FIELD_OPTIONAL int64_t
+#define PL_FIELD_FLOAT    double
+#define PL_FIELD_FLAG     bool
+#define PL_FIELD_TEXT     const char *
+#define PL_FIELD_LEVELS   pl_checkpointing
+#define PL_FIELD_IGNORED  pl_ignored
+
+/* One field per key, named as the key. Texts and lists belong to the heap
+ * that pl_config_parse and pl_config_override were given. */
+typedef struct pl_config {
+#define PL_CONFIG_FIELD(type, key, ...) PL_FIELD_##type key;
+    PL_CONFIG_TABLE(PL_CONFIG_FIELD)
+#undef PL_CONFIG_FIELD
+    pl_config_origin origin[PL_KEY_COUNT];
+} pl_config;
+
+enum { PL_CONFIG_MAX_BYTES = 65536 }; /* of a file, of an argument */
+
+/* Every key at its default. */
+pl_config pl_config_make_default(void);
+
+/* Reads a nanoGPT config file, `bytes` bytes of it at `text`; `name` is what
+ * messages and origins call it. PL_E_CONFIG says file, line, column, what is
+ * accepted, and shows the line; what stood before it is then set already. */
+PL_MUST_CHECK pl_status pl_config_parse(pl_config *cfg, const char *text,
+                                        size_t bytes, const char *name,
+                                        pl_heap *heap, pl_error *err);
+
+/* One argument "--key=value". A string may be quoted or not; other values are
+ * written as in a file. `commands` has the bits of the command that asks: a
+ * key of another command, an unknown one or a missing value is PL_E_USAGE,
+ * a wrong value PL_E_CONFIG. */
+PL_MUST_CHECK pl_status pl_config_override(pl_config *cfg, const char *argument,
+                                           unsigned commands, pl_heap *heap,
+                                           pl_error *err);
+
+/* What no key can know alone. To be called once all have been set. */
+PL_MUST_CHECK pl_status pl_config_check(const pl_config *cfg, pl_error *err);
+
+/* Sets a key, as if it stood at `origin`; the text and items of `value` stay
+ * where they are. The message names no place. IGNORED keys take a literal's
+ * value too, for which `heap` is needed. */
+PL_MUST_CHECK pl_status pl_config_set(pl_config *cfg, pl_key key,
+                                      const pl_value *value,
+                                      pl_config_origin origin, pl_heap *heap,
+                                      pl_error *err);
+
+/* The value of a key, for those who iterate. Borrowed from the config. An
+ * IGNORED key yields its source as a text. */
+pl_value pl_config_get(const pl_config *cfg, pl_key key);
+
+/* Writes "n_layer"'s value as a Python literal that reads back as the same
+ * value. Returns the length that it needs, as snprintf does. */
+size_t pl_config_value_text(const pl_config *cfg, pl_key key, char *text,
+                            size_t size);
+
+/* "default", "config/x.py:3:1" or "command line"; returns as snprintf does. */
+size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
+                             size_t size);
+
+/* The keys that were set and have no effect; returns how many. */
+size_t pl_config_without_effect(const pl_config *cfg, pl_key out[PL_KEY_COUNT]);
+
+/* Takes pieces of text, in order. */
+typedef void pl_config_sink(void *context, const char *text, size_t bytes);
+
+/* The whole of docs/config.md. */
+void pl_config_markdown(pl_config_sink *sink, void *context);
+
+#endif

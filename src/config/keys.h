@@ -1,0 +1,234 @@
+/* keys.h: the one table of config keys.
+ *
+ * Everything that knows a key reads it here: the typed struct (config.h), the
+ * parser, the checks, the help of each command, the docs page and the saved
+ * run. A new key is one new row. */
+#ifndef PL_CONFIG_KEYS_H
+#define PL_CONFIG_KEYS_H
+
+#include "base/threads.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which commands read a key; a row may have several. */
+enum {
+    PL_FOR_TRAIN = 1, /* train, plan and eval */
+    PL_FOR_SAMPLE = 2,
+    PL_FOR_PREPARE = 4,
+    PL_FOR_ALL = 7,
+};
+
+/* Field in pl_config, what a file may assign, where the range columns apply:
+ *   INT       int64_t            min <= value <= max
+ *   OPTIONAL  int64_t            the same, or None, stored as PL_NONE
+ *   FLOAT     double             min <= value < max; ints are converted
+ *   FLAG      bool
+ *   TEXT      const char *       one of `choices` unless that is NULL
+ *   LEVELS    pl_checkpointing   a flag, a level, or a list of levels
+ *   IGNORED   pl_ignored         any expression; has no effect */
+typedef enum pl_key_type {
+    PL_TYPE_INT,
+    PL_TYPE_OPTIONAL,
+    PL_TYPE_FLOAT,
+    PL_TYPE_FLAG,
+    PL_TYPE_TEXT,
+    PL_TYPE_LEVELS,
+    PL_TYPE_IGNORED,
+} pl_key_type;
+
+typedef enum pl_key_group {
+    PL_GROUP_RUN,
+    PL_GROUP_DATA,
+    PL_GROUP_MODEL,
+    PL_GROUP_OPTIMIZER,
+    PL_GROUP_EVAL,
+    PL_GROUP_MACHINE,
+    PL_GROUP_SAMPLE,
+    PL_GROUP_PREPARE,
+    PL_GROUP_IGNORED,
+    PL_GROUP_COUNT,
+} pl_key_group;
+
+enum { PL_NONE = -1 }; /* an OPTIONAL key that has no value */
+
+enum { PL_MAX_LAYERS = 100000, PL_MAX_LEVEL = 3 };
+
+#define PL_MAX_SIZE  1073741824.0 /* 2^30: of one dimension */
+#define PL_MAX_STEPS 4294967295.0 /* a step is one 32-bit word of a counter */
+
+/* In `choices` a word that ends in ":N" stands for any number in that place.
+ *
+ * X(type, key, default, min, max, choices, commands, group, help) */
+/* clang-format off */
+#define PL_CONFIG_TABLE(X)                                                     \
+X(TEXT, out_dir, "out", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,         \
+  "folder of the run: checkpoints are written to it and read from it")         \
+X(TEXT, init_from, "scratch", 0, 0,                                            \
+  "scratch resume gpt2 gpt2-medium gpt2-large gpt2-xl",                        \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,                                           \
+  "where the weights come from: new, the checkpoint in out_dir, or OpenAI's")  \
+X(INT, seed, 1337, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
+  "names every random number of the run")                                      \
+X(INT, max_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,            \
+  "updates of the weights in the whole run")                                   \
+X(INT, log_interval, 1, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
+  "updates between two lines of progress")                                     \
+X(FLAG, always_save_checkpoint, true, 0, 0, NULL, PL_FOR_TRAIN, RUN,           \
+  "save after every evaluation, not only after the best one so far")           \
+                                                                               \
+X(TEXT, dataset, "openwebtext", 0, 0, NULL, PL_FOR_TRAIN, DATA,                \
+  "folder below data/ that holds train.bin and val.bin")                       \
+X(INT, batch_size, 12, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,               \
+  "sequences per micro-step")                                                  \
+X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,    \
+  DATA, "micro-steps per update, of batch_size sequences each")                \
+X(INT, block_size, 1024, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,             \
+  "tokens per sequence, the longest context of the model")                     \
+X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,     \
+  "tokens of the model; None: as the tokenizer has, 50304 for GPT-2's")        \
+                                                                               \
+X(INT, n_layer, 12, 1, PL_MAX_LAYERS, NULL, PL_FOR_TRAIN, MODEL,               \
+  "transformer blocks")                                                        \
+X(INT, n_head, 12, 1, 1048576, NULL, PL_FOR_TRAIN, MODEL,                      \
+  "attention heads per block")                                                 \
+X(INT, n_embd, 768, 1, 16777216, NULL, PL_FOR_TRAIN, MODEL,                    \
+  "channels of the residual stream")                                           \
+X(OPTIONAL, head_dim, PL_NONE, 1, 16777216, NULL, PL_FOR_TRAIN, MODEL,         \
+  "channels of one head; None: n_embd / n_head, to the nearest even number "   \
+  "where that is not whole")                                                   \
+X(FLOAT, dropout, 0.0, 0, 1, NULL, PL_FOR_TRAIN, MODEL,                        \
+  "share of activations that training drops")                                  \
+X(FLAG, bias, false, 0, 0, NULL, PL_FOR_TRAIN, MODEL,                          \
+  "biases in the linear layers and layernorms, as GPT-2 has them")             \
+X(TEXT, activation, "gelu", 0, 0, "gelu gelu_tanh", PL_FOR_TRAIN, MODEL,       \
+  "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
+                                                                               \
+X(FLOAT, learning_rate, 6e-4, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,      \
+  "of AdamW, at its highest")                                                  \
+X(FLOAT, weight_decay, 1e-1, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,       \
+  "of AdamW, on matrices and embeddings")                                      \
+X(FLOAT, beta1, 0.9, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                      \
+  "memory of AdamW's mean of the gradients")                                   \
+X(FLOAT, beta2, 0.95, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                     \
+  "memory of AdamW's mean of their squares")                                   \
+X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,           \
+  "longest gradient that is used as it is; 0.0: any")                          \
+X(FLAG, decay_lr, true, 0, 0, NULL, PL_FOR_TRAIN, OPTIMIZER,                   \
+  "warm up and decay the learning rate along a cosine; False: constant")       \
+X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER,     \
+  "updates until the learning rate is at its highest")                         \
+X(INT, lr_decay_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER, \
+  "update at which the learning rate arrives at min_lr")                       \
+X(FLOAT, min_lr, 6e-5, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,             \
+  "learning rate at the end of the decay")                                     \
+                                                                               \
+X(INT, eval_interval, 2000, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, EVAL,         \
+  "updates between two evaluations")                                           \
+X(INT, eval_iters, 200, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, EVAL,              \
+  "batches per evaluation and split: time and noise, no memory")               \
+X(FLAG, eval_only, false, 0, 0, NULL, PL_FOR_TRAIN, EVAL,                      \
+  "stop after the first evaluation")                                           \
+X(OPTIONAL, eval_batch_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
+  EVAL,                                                                        \
+  "sequences per evaluation batch; None: batch_size")                          \
+X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
+  EVAL,                                                                        \
+  "tokens per evaluation sequence; None: block_size; a shorter context has "   \
+  "another, higher loss")                                                      \
+                                                                               \
+X(TEXT, device, "auto", 0, 0, "auto cpu cuda cuda:N mps",                      \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE, "what computes")                      \
+X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16",                    \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  "storage of weights and activations; sums are float32 or better")            \
+X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  "threads that compute; None: one per processor this process may use")        \
+X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
+  MACHINE,                                                                     \
+  "activations that are computed again, not kept: less memory, more time")     \
+                                                                               \
+X(TEXT, start, "\n", 0, 0, NULL, PL_FOR_SAMPLE, SAMPLE,                        \
+  "text to go on from, or FILE:path to read it from a file")                   \
+X(INT, num_samples, 10, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+  "texts to write")                                                            \
+X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,       \
+  "tokens in each of them")                                                    \
+X(FLOAT, temperature, 0.8, 0, HUGE_VAL, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+  "below 1.0 plays safe, above is bolder; 0.0: always the likeliest token")    \
+X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+  "choose among this many likeliest tokens; None or 0: among all")             \
+                                                                               \
+X(TEXT, out, "", 0, 0, NULL, PL_FOR_PREPARE, PREPARE,                          \
+  "folder to write train.bin, val.bin and the vocabulary to")                  \
+X(TEXT, tokenizer, "char", 0, 0, "char byte", PL_FOR_PREPARE, PREPARE,         \
+  "one token per character, or per byte")                                      \
+X(FLOAT, val_fraction, 0.1, 0, 1, NULL, PL_FOR_PREPARE, PREPARE,               \
+  "share of the text, its end, that goes to val.bin")                          \
+                                                                               \
+X(IGNORED, backend, "'nccl'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,               \
+  "nanoGPT's distributed backend")                                             \
+X(IGNORED, compile, "True", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, IGNORED, \
+  "nanoGPT's use of torch.compile")                                            \
+X(IGNORED, wandb_log, "False", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,              \
+  "nanoGPT's logging to Weights & Biases")                                     \
+X(IGNORED, wandb_project, "'owt'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,          \
+  "its project there")                                                         \
+X(IGNORED, wandb_run_name, "'gpt2'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,        \
+  "its run there")
+/* clang-format on */
+
+typedef enum pl_key {
+#define PL_KEY_ENUM(type, key, ...) PL_KEY_##key,
+    PL_CONFIG_TABLE(PL_KEY_ENUM)
+#undef PL_KEY_ENUM
+        PL_KEY_COUNT
+} pl_key;
+
+/* A row of the table. */
+typedef struct pl_key_info {
+    const char *name;
+    pl_key_type type;
+    size_t offset; /* of the field in pl_config */
+    union {
+        int64_t whole;    /* INT, OPTIONAL */
+        double real;      /* FLOAT */
+        bool flag;        /* FLAG, LEVELS */
+        const char *text; /* TEXT; IGNORED: a Python literal */
+    } standard;           /* the default */
+    double min, max;
+    const char *choices; /* separated by spaces, or NULL */
+    unsigned commands;
+    pl_key_group group;
+    const char *help;
+} pl_key_info;
+
+/* The row of a key. `key` < PL_KEY_COUNT. */
+const pl_key_info *pl_key_row(pl_key key);
+
+/* The key named by `bytes` bytes at `name`, or PL_KEY_COUNT. */
+pl_key pl_key_find(const char *name, size_t bytes);
+
+/* The key that such a name was probably meant to be, by edit distance, or
+ * PL_KEY_COUNT where none is near. */
+pl_key pl_key_nearest(const char *name, size_t bytes);
+
+/* "Evaluation": the heading under which help and docs list a group. */
+const char *pl_key_group_title(pl_key_group group);
+
+/* The commands that read it: "train, plan and eval". */
+const char *pl_key_commands(pl_key key);
+
+/* What the key takes, in words: "a whole number from 1 to 100000". Returns
+ * the length that it needs, as snprintf does. */
+size_t pl_key_takes(pl_key key, char *text, size_t size);
+
+enum { PL_TAKES_BYTES = 128 }; /* enough for any row of the table */
+
+/* Whether `text` is one of the key's choices, or it has none. */
+bool pl_key_allows(pl_key key, const char *text);
+
+#endif

@@ -1,0 +1,128 @@
+/* markdown.c: docs/config.md, written from the table. */
+#include "config/config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const char head[] =
+"# Configuration\n"
+"\n"
+"<!-- Written by `plimsoll config --markdown > docs/config.md`: change the\n"
+"table in src/config/keys.h or the text in src/config/markdown.c. -->\n"
+"\n"
+"A run is described by keys. Each has a default, a config file changes some\n"
+"of them, and `--key=value` changes them last:\n"
+"\n"
+"```\n"
+"plimsoll train config/train_shakespeare_char.py --n_layer=4 --dropout=0.1\n"
+"```\n"
+"\n"
+"Later wins, within a file too. `plimsoll config FILE --key=value` prints the\n"
+"final values and where each came from.\n"
+"\n"
+"## Files\n"
+"\n"
+"Config files are nanoGPT's: Python, of which this is read and the rest is\n"
+"refused with line, column and what would be accepted:\n"
+"\n"
+"```python\n"
+"\"\"\"strings that stand alone, comments and imports are skipped\"\"\"\n"
+"import time\n"
+"\n"
+"batch_size = 12                            # a whole number\n"
+"gradient_accumulation_steps = 5 * 8        # + - * / // % ** ( ) of Python\n"
+"max_iters = 600_000; eval_interval = 1000  # several on a line\n"
+"lr_decay_iters = max_iters                 # a key: the value it has by now\n"
+"learning_rate = 6e-4                       # a float; a whole number will do\n"
+"out_dir = 'out-' + dataset                 # ' \" ''' \"\"\" r'' and escapes\n"
+"eval_batch_size = None\n"
+"grad_checkpoint = [0] * 6 + [3] * 6        # a list of whole numbers\n"
+"```\n"
+"\n"
+"- `/` gives a float, so `batch_size = 64 / 4` is refused; `64 // 4` is 16.\n"
+"- Whole numbers have 64 bits, and going over is an error.\n"
+"- Unknown keys, wrong types and values out of range stop the run.\n"
+"- Any key may stand in any file: one file serves all commands.\n"
+"- A file has at most 65536 bytes of UTF-8.\n"
+"\n"
+"## Arguments\n"
+"\n"
+"`--key=value` takes the same values as a file. Strings need no quotes:\n"
+"`--out_dir=out-small`, `--start=\"It is a truth\"`. Flags need a value:\n"
+"`--eval_only=True`. A key that the command does not read is refused.\n"
+"\n"
+"## Keys\n"
+"\n"
+"*read by*: which commands take it as an argument; `plan` and `eval` take\n"
+"what `train` takes.\n";
+
+static const char levels[] =
+"\n"
+"`grad_checkpoint` chooses what a layer keeps for its backward pass. 0: all.\n"
+"1: no layernorms and GELUs. 2: nor the MLP's hidden layer. 3, or `True`: its\n"
+"input only. `False` leaves the choice between 0 and 1 to the planner. A list\n"
+"has one level per layer, the first layer first. The results of the run are\n"
+"the same, to the bit, at every level.\n";
+
+static const char ignored[] =
+"\n"
+"These mean nothing here. They are accepted, whatever the expression, so that\n"
+"nanoGPT's files can be used as they are, and the run says so once.\n";
+/* clang-format on */
+
+typedef struct page {
+    pl_config_sink *sink;
+    void *context;
+} page;
+
+PL_PRINTF(2, 3)
+static void put(const page *out, const char *fmt, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, fmt);
+    int bytes = vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    if (bytes > 0)
+        out->sink(out->context, line,
+                  (size_t)bytes < sizeof line ? (size_t)bytes
+                                              : sizeof line - 1);
+}
+
+static const char *readers(unsigned commands)
+{
+    if (commands & PL_FOR_TRAIN)
+        return commands & PL_FOR_SAMPLE ? "train, sample" : "train";
+    return commands & PL_FOR_SAMPLE ? "sample" : "prepare";
+}
+
+static void put_row(const page *out, const pl_config *cfg, pl_key key)
+{
+    const pl_key_info *row = pl_key_row(key);
+    char value[PL_VALUE_BRIEF_BYTES], takes[PL_TAKES_BYTES];
+    pl_config_value_text(cfg, key, value, sizeof value);
+    pl_key_takes(key, takes, sizeof takes);
+    put(out, "| `%s` | `%s` | %s | %s | %s |\n", row->name, value, takes,
+        readers(row->commands), row->help);
+}
+
+void pl_config_markdown(pl_config_sink *sink, void *context)
+{
+    const page out = { sink, context };
+    pl_config cfg = pl_config_make_default();
+    sink(context, head, strlen(head));
+    for (pl_key_group group = 0; group < PL_GROUP_COUNT; group++) {
+        put(&out, "\n### %s\n", pl_key_group_title(group));
+        if (group == PL_GROUP_IGNORED)
+            sink(context, ignored, strlen(ignored));
+        put(&out, "\n| key | default | takes | read by | meaning |\n"
+                  "|---|---|---|---|---|\n");
+        for (pl_key key = 0; key < PL_KEY_COUNT; key++)
+            if (pl_key_row(key)->group == group)
+                put_row(&out, &cfg, key);
+        if (group == PL_GROUP_MACHINE)
+            sink(context, levels, strlen(levels));
+    }
+}

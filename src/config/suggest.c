@@ -1,0 +1,60 @@
+/* suggest.c: the key that a misspelled name was meant to be. */
+#include "config/keys.h"
+
+#include <string.h>
+
+enum { LONGEST = 40 };
+
+static char lower(char c)
+{
+    if (c == '-')
+        return '_';
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Insertions, deletions and replacements that turn one into the other. `b`
+ * has at most LONGEST bytes. */
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t row[LONGEST + 1]; /* of the first i bytes of a to each j of b */
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t best = diagonal + (lower(a[i - 1]) != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+pl_key pl_key_nearest(const char *name, size_t bytes)
+{
+    pl_key nearest = PL_KEY_COUNT;
+    size_t least = bytes / 3 + 1;
+    if (bytes < 2 || bytes > LONGEST)
+        return PL_KEY_COUNT;
+    for (pl_key key = 0; key < PL_KEY_COUNT; key++) {
+        const char *known = pl_key_row(key)->name;
+        size_t length = strlen(known);
+        if (length > LONGEST)
+            continue;
+        size_t distance = edit_distance(name, bytes, known, length);
+        if (distance <= least && distance < length) {
+            /* A tie goes to the first row: the table starts with what is
+             * used most. */
+            if (nearest == PL_KEY_COUNT || distance < least) {
+                nearest = key;
+                least = distance;
+            }
+        }
+    }
+    return nearest;
+}

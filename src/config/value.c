@@ -1,0 +1,187 @@
+/* value.c: making values and writing them as Python literals. */
+#include "config/value.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pl_value pl_value_none(void)
+{
+    return (pl_value){ .kind = PL_VALUE_NONE };
+}
+
+pl_value pl_value_flag(bool flag)
+{
+    return (pl_value){ .kind = PL_VALUE_FLAG, .flag = flag };
+}
+
+pl_value pl_value_int(int64_t whole)
+{
+    return (pl_value){ .kind = PL_VALUE_INT, .whole = whole };
+}
+
+pl_value pl_value_float(double real)
+{
+    return (pl_value){ .kind = PL_VALUE_FLOAT, .real = real };
+}
+
+pl_value pl_value_text(const char *text)
+{
+    return (pl_value){ .kind = PL_VALUE_TEXT, .text = text };
+}
+
+pl_value pl_value_list(const int64_t *items, size_t count)
+{
+    return (pl_value){ .kind = PL_VALUE_LIST, .items = items, .count = count };
+}
+
+const char *pl_value_kind_name(pl_value_kind kind)
+{
+    switch (kind) {
+    case PL_VALUE_NONE:
+        return "None";
+    case PL_VALUE_FLAG:
+        return "a bool";
+    case PL_VALUE_INT:
+        return "an int";
+    case PL_VALUE_FLOAT:
+        return "a float";
+    case PL_VALUE_TEXT:
+        return "a string";
+    case PL_VALUE_LIST:
+        break;
+    }
+    return "a list";
+}
+
+/* ---- writing ---- */
+
+/* Counts everything, keeps what there is room for. */
+typedef struct writer {
+    char *text;
+    size_t size;
+    size_t used;
+} writer;
+
+static void put(writer *out, const char *bytes, size_t count)
+{
+    if (out->used < out->size) {
+        size_t room = out->size - out->used;
+        memcpy(out->text + out->used, bytes, count < room ? count : room);
+    }
+    out->used += count;
+}
+
+static size_t finish(writer *out)
+{
+    if (out->size > 0)
+        out->text[out->used < out->size ? out->used : out->size - 1] = '\0';
+    return out->used;
+}
+
+static void put_int(writer *out, int64_t whole)
+{
+    char digits[24];
+    int bytes = snprintf(digits, sizeof digits, "%" PRId64, whole);
+    put(out, digits, (size_t)bytes);
+}
+
+/* The fewest of 15, 16 or 17 digits that read back as the same number. The
+ * C library writes the locale's decimal point: Python's is a point. */
+static void put_float(writer *out, double real)
+{
+    char digits[64];
+    if (isnan(real) || isinf(real)) {
+        /* Literals that overflow are Python's only way to write these. */
+        const char *text = isnan(real)  ? "(1e999 - 1e999)"
+                           : real > 0.0 ? "1e999"
+                                        : "-1e999";
+        put(out, text, strlen(text));
+        return;
+    }
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, real);
+        if (strtod(digits, NULL) == real)
+            break;
+    }
+    const char *comma = localeconv()->decimal_point;
+    char *point = strstr(digits, comma);
+    if (point) {
+        put(out, digits, (size_t)(point - digits));
+        put(out, ".", 1);
+        put(out, point + strlen(comma), strlen(point + strlen(comma)));
+        return;
+    }
+    put(out, digits, strlen(digits));
+    if (!strchr(digits, 'e'))
+        put(out, ".0", 2);
+}
+
+static void put_text(writer *out, const char *text)
+{
+    put(out, "'", 1);
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        char escape[8];
+        if (c == '\\' || c == '\'')
+            snprintf(escape, sizeof escape, "\\%c", c);
+        else if (c == '\n')
+            snprintf(escape, sizeof escape, "\\n");
+        else if (c == '\r')
+            snprintf(escape, sizeof escape, "\\r");
+        else if (c == '\t')
+            snprintf(escape, sizeof escape, "\\t");
+        else if (c < 0x20 || c == 0x7f)
+            snprintf(escape, sizeof escape, "\\x%02x", c);
+        else
+            snprintf(escape, sizeof escape, "%c", c);
+        put(out, escape, strlen(escape));
+    }
+    put(out, "'", 1);
+}
+
+size_t pl_value_write(const pl_value *value, char *text, size_t size)
+{
+    writer out = { text, size, 0 };
+    switch (value->kind) {
+    case PL_VALUE_NONE:
+        put(&out, "None", 4);
+        break;
+    case PL_VALUE_FLAG:
+        put(&out, value->flag ? "True" : "False", value->flag ? 4 : 5);
+        break;
+    case PL_VALUE_INT:
+        put_int(&out, value->whole);
+        break;
+    case PL_VALUE_FLOAT:
+        put_float(&out, value->real);
+        break;
+    case PL_VALUE_TEXT:
+        put_text(&out, value->text);
+        break;
+    case PL_VALUE_LIST:
+        put(&out, "[", 1);
+        for (size_t i = 0; i < value->count; i++) {
+            if (i > 0)
+                put(&out, ", ", 2);
+            put_int(&out, value->items[i]);
+        }
+        put(&out, "]", 1);
+        break;
+    }
+    return finish(&out);
+}
+
+void pl_value_brief(const pl_value *value, char text[PL_VALUE_BRIEF_BYTES])
+{
+    size_t need = pl_value_write(value, text, PL_VALUE_BRIEF_BYTES);
+    if (need < PL_VALUE_BRIEF_BYTES)
+        return;
+    size_t end = PL_VALUE_BRIEF_BYTES - 4;
+    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+        end--;
+    memcpy(text + end, "...", 4);
+}

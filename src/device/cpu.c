@@ -1,0 +1,220 @@
+/* cpu.c: the processor as a device. One arena, one pool of threads that walk
+ * the step list together with a barrier after every step. */
+#include "base/arena.h"
+#include "base/check.h"
+#include "base/threads.h"
+#include "device/cpu_steps.h"
+#include "device/device.h"
+
+#include <string.h>
+#include <time.h>
+
+struct pl_device {
+    const pl_graph *graph;
+    pl_arena arena;
+    pl_threads *threads;
+    cpu_context steps;
+};
+
+typedef struct walk {
+    pl_device *device;
+    const pl_program *program;
+    int id;
+    size_t begin, end;
+} walk;
+
+/* Only what neither the host nor another round expects to find again. */
+static int dies(const walk *w, const pl_buffer *buffer)
+{
+    size_t loop = w->program->loop_steps;
+    int handed_on = buffer->first == 0 && loop > 0 && buffer->last + 1 >= loop;
+    return buffer->program == w->id && buffer->host != PL_HOST_READS &&
+           !handed_on && !pl_class_lives_throughout(buffer->class);
+}
+
+/* Dev and asan builds: what a wrong lifetime would read is NaN, or poisoned. */
+static void raise_born(const walk *w, size_t at)
+{
+    const pl_graph *graph = w->device->graph;
+    for (size_t i = 0; i < graph->n_buffers; i++) {
+        const pl_buffer *buffer = &graph->buffers[i];
+        if (buffer->program == w->id && buffer->first == at &&
+            !pl_class_lives_throughout(buffer->class))
+            pl_arena_raise(w->device->steps.memory[i], buffer->bytes);
+    }
+}
+
+static void bury_dead(const walk *w, size_t at)
+{
+    const pl_graph *graph = w->device->graph;
+    for (size_t i = 0; i < graph->n_buffers; i++) {
+        const pl_buffer *buffer = &graph->buffers[i];
+        if (dies(w, buffer) && buffer->last == at)
+            pl_arena_bury(w->device->steps.memory[i],
+                          pl_arena_round(buffer->bytes));
+    }
+}
+
+static void walk_steps(void *context, int ith, int nth)
+{
+    const walk *w = context;
+    pl_threads *threads = w->device->threads;
+    int buries = pl_arena_buries();
+
+    for (size_t at = w->begin; at < w->end; at++) {
+        if (buries) {
+            if (ith == 0)
+                raise_born(w, at);
+            pl_threads_barrier(threads);
+        }
+        pl_cpu_run_step(&w->device->steps, &w->program->steps[at], ith, nth);
+        pl_threads_barrier(threads);
+        if (buries && ith == 0)
+            bury_dead(w, at);
+    }
+}
+
+void pl_device_run(pl_device *device, pl_program_id program, pl_part part)
+{
+    const pl_program *p = &device->graph->programs[program];
+    walk w = { .device = device, .program = p, .id = (int)program };
+    w.begin = part == PL_PART_LOOP ? 0 : p->loop_steps;
+    w.end = part == PL_PART_LOOP ? p->loop_steps : p->n_steps;
+    if (w.begin < w.end)
+        pl_threads_run(device->threads, walk_steps, &w);
+}
+
+/* Every buffer's memory, claimed from the arena, which is then sealed. */
+static pl_status claim_all(pl_device *device, const pl_placement *placement,
+                           pl_heap *heap, pl_error *err)
+{
+    const pl_graph *graph = device->graph;
+    void **memory;
+    pl_status status = pl_heap_take(heap, &memory, graph->n_buffers,
+                                    sizeof *memory, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < graph->n_buffers; i++)
+        memory[i] = pl_arena_claim(&device->arena, placement->offsets[i],
+                                   graph->buffers[i].bytes);
+    pl_arena_seal(&device->arena);
+    pl_arena_bury(device->arena.base + placement->throughout_bytes,
+                  placement->arena_bytes - placement->throughout_bytes);
+    device->steps.memory = memory;
+    return PL_OK;
+}
+
+pl_status pl_device_open_cpu(pl_device **out, const pl_graph *graph,
+                             const pl_placement *placement,
+                             const pl_kernels *kernels, int threads,
+                             pl_heap *heap, pl_error *err)
+{
+    pl_device *device;
+    pl_status status = pl_heap_take(heap, &device, 1, sizeof *device, err);
+    if (status)
+        return status;
+    device->graph = graph;
+    device->steps.graph = graph;
+    device->steps.kernels = *kernels;
+    status = pl_arena_open(&device->arena, placement->arena_bytes, err);
+    if (status)
+        return status;
+    status = claim_all(device, placement, heap, err);
+    if (status)
+        goto close_arena;
+    status = pl_threads_open(&device->threads, threads, heap, err);
+    if (status)
+        goto close_arena;
+    *out = device;
+    return PL_OK;
+close_arena:
+    pl_arena_close(&device->arena);
+    return status;
+}
+
+void pl_device_close(pl_device *device)
+{
+    if (!device)
+        return;
+    pl_threads_close(device->threads);
+    pl_arena_close(&device->arena);
+}
+
+static unsigned char *at_bytes(pl_device *device, pl_buffer_id buffer,
+                               size_t at, size_t bytes)
+{
+    const pl_buffer *b = &device->graph->buffers[buffer];
+    PL_CHECK(at <= b->bytes && bytes <= b->bytes - at);
+    return (unsigned char *)device->steps.memory[buffer] + at;
+}
+
+void pl_device_write(pl_device *device, pl_buffer_id buffer, size_t at,
+                     const void *source, size_t bytes)
+{
+    memcpy(at_bytes(device, buffer, at, bytes), source, bytes);
+}
+
+void pl_device_read(pl_device *device, pl_buffer_id buffer, size_t at,
+                    void *target, size_t bytes)
+{
+    memcpy(target, at_bytes(device, buffer, at, bytes), bytes);
+}
+
+void *pl_device_host(pl_device *device, pl_buffer_id buffer)
+{
+    const pl_buffer *b = &device->graph->buffers[buffer];
+    void *memory = device->steps.memory[buffer];
+    if (!pl_class_lives_throughout(b->class))
+        pl_arena_raise(memory, b->bytes);
+    return memory;
+}
+
+size_t pl_device_used_bytes(const pl_device *device)
+{
+    return device->arena.used_bytes;
+}
+
+/* ---- the peak ---- */
+
+typedef struct peak_run {
+    const pl_kernels *kernels;
+    size_t rounds;
+    double flops[PL_MAX_THREADS];
+} peak_run;
+
+static void run_peak(void *context, int ith, int nth)
+{
+    peak_run *run = context;
+    volatile float kept; /* so that nothing is optimised away */
+    float sink;
+    (void)nth;
+    run->flops[ith] = run->kernels->peak(run->rounds, &sink);
+    kept = sink;
+    (void)kept;
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double pl_device_peak_flops(pl_device *device)
+{
+    peak_run run = { .kernels = &device->steps.kernels, .rounds = 200000 };
+    double best = 0.0, end = seconds_now() + 0.04;
+
+    if (!run.kernels->peak)
+        return 0.0;
+    do {
+        double began = seconds_now(), flops = 0.0;
+        pl_threads_run(device->threads, run_peak, &run);
+        double seconds = seconds_now() - began;
+        for (int i = 0; i < pl_threads_count(device->threads); i++)
+            flops += run.flops[i];
+        if (flops / seconds > best)
+            best = flops / seconds;
+    } while (seconds_now() < end);
+    return best;
+}

@@ -1,0 +1,450 @@
+/* cpu_steps.c: one function per op, each filling the kernel's arguments from
+ * the step's. The order of arguments is graph.h's table. */
+#include "device/cpu_steps.h"
+#include "base/check.h"
+#include "base/threads.h"
+#include "device/device.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef const cpu_context cx;
+
+/* The memory of argument i, from its first row on; NULL where absent. */
+static void *arg(cx *c, const pl_step *step, int i)
+{
+    const pl_arg *a = &step->args[i];
+    if (a->buffer == PL_NO_BUFFER)
+        return NULL;
+    const pl_buffer *b = &c->graph->buffers[a->buffer];
+    return (unsigned char *)c->memory[a->buffer] +
+           a->row * b->shape.cols * pl_dtype_bytes(b->dtype);
+}
+
+static const pl_scalars *scalars_of(cx *c)
+{
+    return c->memory[c->graph->scalars];
+}
+
+/* Elements of one row of argument i. */
+static size_t row_of(cx *c, const pl_step *step, int i)
+{
+    return c->graph->buffers[step->args[i].buffer].shape.cols;
+}
+
+static size_t rows_of(cx *c, const pl_step *step)
+{
+    return step->flags & PL_STEP_RUN_ROWS ? scalars_of(c)->rows : step->rows;
+}
+
+static size_t position_of(cx *c, const pl_step *step)
+{
+    return step->flags & PL_STEP_RUN_ROWS ? scalars_of(c)->position : 0;
+}
+
+static pl_dropout dropout_of(cx *c, const pl_step *step)
+{
+    const pl_scalars *scalars = scalars_of(c);
+    double p = (double)step->dropout;
+    return (pl_dropout){
+        .threshold = (uint32_t)llrint(p * 0x1p32),
+        .scale = (float)(1.0 / (1.0 - p)),
+        .seed = scalars->seed,
+        .step = scalars->step,
+        .site = step->site,
+        .layer = step->layer < 0 ? 0 : (uint32_t)step->layer,
+        .sequence = scalars->batch_first + scalars->micro_first,
+    };
+}
+
+/* Tokens of a batch, from the micro-batch's first sequence on. */
+static const int32_t *tokens_of(cx *c, const pl_step *step, int i)
+{
+    const int32_t *tokens = arg(c, step, i);
+    return tokens + scalars_of(c)->micro_first * row_of(c, step, i);
+}
+
+static void run_embed(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_embed a = {
+        .x = arg(c, s, 0),
+        .tokens = tokens_of(c, s, 1),
+        .token_stride = row_of(c, s, 1),
+        .rows = rows_of(c, s),
+        .T = s->T,
+        .C = s->cols,
+        .position = position_of(c, s),
+        .wte = arg(c, s, 2),
+        .wpe = arg(c, s, 3),
+        .dropout = dropout_of(c, s),
+    };
+    c->kernels.embed(&a, ith, nth);
+}
+
+static void run_embed_bwd(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_embed_bwd a = {
+        .dwte = arg(c, s, 0),
+        .dwpe = arg(c, s, 1),
+        .dx = arg(c, s, 2),
+        .tokens = tokens_of(c, s, 3),
+        .token_stride = row_of(c, s, 3),
+        .rows = s->rows,
+        .T = s->T,
+        .C = s->cols,
+        .dropout = dropout_of(c, s),
+    };
+    c->kernels.embed_bwd(&a, ith, nth);
+}
+
+static void run_layernorm(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_layernorm a = { .y = arg(c, s, 0),
+                       .stats = arg(c, s, 1),
+                       .x = arg(c, s, 2),
+                       .weight = arg(c, s, 3),
+                       .bias = arg(c, s, 4),
+                       .rows = rows_of(c, s),
+                       .C = s->cols };
+    if (s->flags & PL_STEP_LAST_ROW)
+        a.x += (scalars_of(c)->rows - 1) * s->cols;
+    c->kernels.layernorm(&a, ith, nth);
+}
+
+static void run_layernorm_bwd(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_layernorm_bwd a = { .dx = arg(c, s, 0),
+                           .dweight = arg(c, s, 1),
+                           .dbias = arg(c, s, 2),
+                           .dy = arg(c, s, 3),
+                           .x = arg(c, s, 4),
+                           .stats = arg(c, s, 5),
+                           .weight = arg(c, s, 6),
+                           .rows = s->rows,
+                           .C = s->cols,
+                           .accumulate = s->args[0].access == PL_UPDATE };
+    c->kernels.layernorm_bwd(&a, ith, nth);
+}
+
+static void run_matmul(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_gemm a = { .M = rows_of(c, s),
+                  .N = s->cols,
+                  .K = s->inner,
+                  .a = arg(c, s, 1),
+                  .a_row = s->inner,
+                  .a_col = 1,
+                  .b = arg(c, s, 2),
+                  .b_row = s->cols,
+                  .b_col = 1,
+                  .c = arg(c, s, 0),
+                  .c_row = s->cols,
+                  .bias = arg(c, s, 3) };
+    a.start = a.bias ? PL_GEMM_BIAS : PL_GEMM_ZERO;
+    c->kernels.gemm(&a, ith, nth);
+}
+
+static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_gemm a = { .M = s->rows,
+                  .N = s->cols,
+                  .K = s->inner,
+                  .a = arg(c, s, 1),
+                  .a_row = s->inner,
+                  .a_col = 1,
+                  .b = arg(c, s, 2),
+                  .b_row = 1,
+                  .b_col = s->inner,
+                  .c = arg(c, s, 0),
+                  .c_row = s->cols,
+                  .start = PL_GEMM_ZERO };
+    c->kernels.gemm(&a, ith, nth);
+}
+
+static void run_matmul_dw(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_gemm a = { .M = s->inner,
+                  .N = s->cols,
+                  .K = s->rows,
+                  .a = arg(c, s, 1),
+                  .a_row = 1,
+                  .a_col = s->inner,
+                  .b = arg(c, s, 2),
+                  .b_row = s->cols,
+                  .b_col = 1,
+                  .c = arg(c, s, 0),
+                  .c_row = s->cols,
+                  .start = PL_GEMM_KEEP };
+    c->kernels.gemm(&a, ith, nth);
+}
+
+static void run_column_sum(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_column_sum a = {
+        .sum = arg(c, s, 0), .x = arg(c, s, 1), .rows = s->rows, .C = s->cols
+    };
+    c->kernels.column_sum(&a, ith, nth);
+}
+
+static void run_attention(cx *c, const pl_step *s, int ith, int nth)
+{
+    size_t A = s->heads * s->inner;
+    const float *qkv = arg(c, s, 2);
+    pl_attention a = {
+        .out = arg(c, s, 0),
+        .lse = arg(c, s, 1),
+        .q = qkv,
+        .k = qkv + A,
+        .v = qkv + 2 * A,
+        .q_row = 3 * A,
+        .kv_row = 3 * A,
+        .B = s->rows / s->T,
+        .queries = s->T,
+        .keys = s->T,
+        .H = s->heads,
+        .D = s->inner,
+        .dropout = dropout_of(c, s),
+        .scratch = arg(c, s, 3),
+    };
+    c->kernels.attention(&a, ith, nth);
+}
+
+static void run_attention_bwd(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_attention_bwd a = {
+        .dqkv = arg(c, s, 0),
+        .dout = arg(c, s, 1),
+        .qkv = arg(c, s, 2),
+        .out = arg(c, s, 3),
+        .lse = arg(c, s, 4),
+        .B = s->rows / s->T,
+        .T = s->T,
+        .H = s->heads,
+        .D = s->inner,
+        .dropout = dropout_of(c, s),
+        .scratch = arg(c, s, 5),
+    };
+    c->kernels.attention_bwd(&a, ith, nth);
+}
+
+/* The cache holds T rows of keys, then T rows of values. */
+static void run_cache_append(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_scalars *scalars = scalars_of(c);
+    size_t A = s->heads * s->inner, at = scalars->position * A;
+    float *cache = arg(c, s, 0);
+    const float *qkv = arg(c, s, 1);
+    pl_copy a = { .rows = scalars->rows, .C = A, .y_row = A, .x_row = 3 * A };
+    a.y = cache + at;
+    a.x = qkv + A;
+    c->kernels.copy(&a, ith, nth);
+    a.y = cache + s->T * A + at;
+    a.x = qkv + 2 * A;
+    c->kernels.copy(&a, ith, nth);
+}
+
+static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_scalars *scalars = scalars_of(c);
+    size_t A = s->heads * s->inner;
+    const float *cache = arg(c, s, 2);
+    pl_attention a = {
+        .out = arg(c, s, 0),
+        .q = arg(c, s, 1),
+        .k = cache,
+        .v = cache + s->T * A,
+        .q_row = 3 * A,
+        .kv_row = A,
+        .B = 1,
+        .queries = scalars->rows,
+        .keys = s->T,
+        .first = scalars->position,
+        .H = s->heads,
+        .D = s->inner,
+        .scratch = arg(c, s, 3),
+    };
+    c->kernels.attention(&a, ith, nth);
+}
+
+static pl_gelu_kind gelu_kind(const pl_step *s)
+{
+    return s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH : PL_GELU_ERF;
+}
+
+static void run_gelu(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_gelu a = { .y = arg(c, s, 0),
+                  .x = arg(c, s, 1),
+                  .count = rows_of(c, s) * s->cols,
+                  .kind = gelu_kind(s) };
+    c->kernels.gelu(&a, ith, nth);
+}
+
+static void run_gelu_bwd(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_gelu_bwd a = { .d = arg(c, s, 0),
+                      .x = arg(c, s, 1),
+                      .count = s->rows * s->cols,
+                      .kind = gelu_kind(s) };
+    c->kernels.gelu_bwd(&a, ith, nth);
+}
+
+static void run_residual(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_residual a = { .y = arg(c, s, 0),
+                      .x = arg(c, s, 1),
+                      .rows = rows_of(c, s),
+                      .T = s->T,
+                      .C = s->cols,
+                      .position = position_of(c, s),
+                      .dropout = dropout_of(c, s) };
+    c->kernels.residual(&a, ith, nth);
+}
+
+static void run_drop(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_drop a = { .y = arg(c, s, 0),
+                  .x = arg(c, s, 1),
+                  .rows = s->rows,
+                  .T = s->T,
+                  .C = s->cols,
+                  .dropout = dropout_of(c, s) };
+    c->kernels.drop(&a, ith, nth);
+}
+
+static void run_carry(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_scalars *scalars = scalars_of(c);
+    float *carry = arg(c, s, 0);
+    pl_copy a = { .y = carry + scalars->micro_first * s->T * s->cols,
+                  .x = arg(c, s, 1),
+                  .rows = s->rows,
+                  .C = s->cols,
+                  .y_row = s->cols,
+                  .x_row = s->cols };
+    c->kernels.copy(&a, ith, nth);
+}
+
+static void run_cross_entropy(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_scalars *scalars = scalars_of(c);
+    pl_cross_entropy a = {
+        .logits = arg(c, s, 0),
+        .loss = arg(c, s, 1),
+        .tokens = tokens_of(c, s, 2),
+        .token_stride = row_of(c, s, 2),
+        .first = s->inner,
+        .rows = s->rows,
+        .T = s->T,
+        .V = s->cols,
+        .scale = s->flags & PL_STEP_GRADIENT ? scalars->dlogit_scale : 0.0f,
+    };
+    c->kernels.cross_entropy(&a, ith, nth);
+}
+
+static void run_loss_sum(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_scalars *scalars = scalars_of(c);
+    double *sums = arg(c, s, 0);
+    pl_loss_sum a = { .sums = sums + scalars->micro_first,
+                      .loss = arg(c, s, 1),
+                      .sequences = s->rows / s->T,
+                      .T = s->T };
+    c->kernels.loss_sum(&a, ith, nth);
+}
+
+static void run_sumsq(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_sumsq a = { .partial = arg(c, s, 0),
+                   .x = arg(c, s, 1),
+                   .count = s->rows };
+    c->kernels.sumsq(&a, ith, nth);
+}
+
+/* PyTorch's clip_grad_norm_: min(1, clip / (norm + 1e-6)). */
+static void run_clip(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_scalars *scalars = c->memory[c->graph->scalars];
+    const double *partial = arg(c, s, 0);
+    double sum = 0.0;
+
+    (void)nth;
+    if (ith != 0)
+        return;
+    for (size_t i = 0; i < s->rows; i++)
+        sum += partial[i];
+    double norm = sqrt(sum), clip = 1.0;
+    if (scalars->grad_clip > 0.0f)
+        clip = fmin(1.0, (double)scalars->grad_clip / (norm + 1e-6));
+    scalars->grad_norm = (float)norm;
+    scalars->clip = (float)clip;
+    scalars->skipped = isfinite(norm) ? 0u : 1u;
+}
+
+static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_scalars *scalars = scalars_of(c);
+    double rate = (double)scalars->learning_rate;
+    double decay = s->flags & PL_STEP_DECAY ? (double)scalars->weight_decay
+                                            : 0.0;
+    pl_adamw a = {
+        .w = arg(c, s, 0),
+        .g = arg(c, s, 1),
+        .m = arg(c, s, 2),
+        .v = arg(c, s, 3),
+        .count = s->rows,
+        .keep = (float)(1.0 - rate * decay),
+        .beta1_rest = (float)(1.0 - (double)scalars->beta1),
+        .beta2 = scalars->beta2,
+        .beta2_rest = (float)(1.0 - (double)scalars->beta2),
+        .step_size = (float)(rate / (double)scalars->correction1),
+        .root_correction = (float)sqrt((double)scalars->correction2),
+        .eps = scalars->eps,
+        .clip = scalars->clip,
+    };
+    if (scalars->skipped) { /* nothing but a clean start for the next update */
+        size_t begin, end;
+        pl_threads_slice(a.count, ith, nth, &begin, &end);
+        memset(a.g + begin, 0, (end - begin) * sizeof *a.g);
+        return;
+    }
+    c->kernels.adamw(&a, ith, nth);
+}
+
+/* The host's own: it copies through pl_device_read and _host. */
+static void run_fetch(cx *c, const pl_step *s, int ith, int nth)
+{
+    (void)c, (void)s, (void)ith, (void)nth;
+}
+
+static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *, int, int) = {
+    [PL_OP_EMBED] = run_embed,
+    [PL_OP_EMBED_BWD] = run_embed_bwd,
+    [PL_OP_LAYERNORM] = run_layernorm,
+    [PL_OP_LAYERNORM_BWD] = run_layernorm_bwd,
+    [PL_OP_MATMUL] = run_matmul,
+    [PL_OP_MATMUL_T] = run_matmul_t,
+    [PL_OP_MATMUL_DW] = run_matmul_dw,
+    [PL_OP_COLUMN_SUM] = run_column_sum,
+    [PL_OP_ATTENTION] = run_attention,
+    [PL_OP_ATTENTION_BWD] = run_attention_bwd,
+    [PL_OP_CACHE_APPEND] = run_cache_append,
+    [PL_OP_ATTENTION_CACHED] = run_attention_cached,
+    [PL_OP_GELU] = run_gelu,
+    [PL_OP_GELU_BWD] = run_gelu_bwd,
+    [PL_OP_RESIDUAL] = run_residual,
+    [PL_OP_DROP] = run_drop,
+    [PL_OP_CARRY] = run_carry,
+    [PL_OP_CROSS_ENTROPY] = run_cross_entropy,
+    [PL_OP_LOSS_SUM] = run_loss_sum,
+    [PL_OP_SUMSQ] = run_sumsq,
+    [PL_OP_CLIP] = run_clip,
+    [PL_OP_ADAMW] = run_adamw,
+    [PL_OP_FETCH] = run_fetch,
+};
+
+void pl_cpu_run_step(cx *context, const pl_step *step, int ith, int nth)
+{
+    PL_CHECK(runs[step->op]);
+    runs[step->op](context, step, ith, nth);
+}

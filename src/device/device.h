@@ -1,0 +1,66 @@
+/* device.h: where buffers live and when steps run.
+ *
+ * Outside a device a buffer is an id, never a pointer. A device owns the arena
+ * that a placement asks for, executes programs, and moves bytes in and out. */
+#ifndef PL_DEVICE_DEVICE_H
+#define PL_DEVICE_DEVICE_H
+
+#include "kernels/kernels.h"
+#include "plan/graph.h"
+#include "plan/place.h"
+
+#include <stdint.h>
+
+/* What changes between executions of a program. It lives in a buffer that
+ * steps read, so that a device never waits for the host inside a program. */
+typedef struct pl_scalars {
+    /* written by the host */
+    float learning_rate, beta1, beta2, eps, weight_decay;
+    float grad_clip;                /* 0: no clipping */
+    float correction1, correction2; /* 1 - beta^t */
+    float dlogit_scale;             /* 1 / tokens of the whole update */
+    uint32_t seed, step;            /* of dropout */
+    uint32_t batch_first; /* the batch's first sequence, in the update */
+    uint32_t micro_first; /* the micro-batch's first sequence, in the batch */
+    uint32_t rows, position; /* decoding: new rows, and where they begin */
+    /* written by the update program */
+    float grad_norm, clip;
+    uint32_t skipped; /* the gradients were not finite: weights unchanged */
+} pl_scalars;
+
+typedef struct pl_device pl_device;
+
+typedef enum pl_part {
+    PL_PART_LOOP, /* one round of the repeated steps */
+    PL_PART_REST, /* what follows them */
+} pl_part;
+
+/* The processor: `threads` threads, the kernels of `kernels`. Opens, claims
+ * and seals an arena of exactly the placement's bytes. Borrows graph and
+ * placement. */
+PL_MUST_CHECK pl_status pl_device_open_cpu(
+    pl_device **out, const pl_graph *graph, const pl_placement *placement,
+    const pl_kernels *kernels, int threads, pl_heap *heap, pl_error *err);
+void pl_device_close(pl_device *device);
+
+/* Runs a part of a program to its end. */
+void pl_device_run(pl_device *device, pl_program_id program, pl_part part);
+
+/* Copies in and out of a buffer, `at` bytes from its start. */
+void pl_device_write(pl_device *device, pl_buffer_id buffer, size_t at,
+                     const void *source, size_t bytes);
+void pl_device_read(pl_device *device, pl_buffer_id buffer, size_t at,
+                    void *target, size_t bytes);
+
+/* The host's own view of a buffer that the host fills or reads: valid until
+ * the next run. */
+void *pl_device_host(pl_device *device, pl_buffer_id buffer);
+
+/* Bytes of the arena that claims cover: equal to the plan's, by assertion. */
+size_t pl_device_used_bytes(const pl_device *device);
+
+/* Flops per second that the device's arithmetic could do at best: all threads
+ * at independent multiply-adds for some 40 ms. 0: unknown. */
+double pl_device_peak_flops(pl_device *device);
+
+#endif

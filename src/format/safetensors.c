@@ -1,0 +1,254 @@
+/* safetensors.c: reading. Nothing of the header is believed before it is
+ * checked against the file. */
+#include "format/safetensors.h"
+#include "base/check.h"
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} dtypes[] = {
+    [PL_TENSOR_F32] = { "F32", 4 }, [PL_TENSOR_F64] = { "F64", 8 },
+    [PL_TENSOR_F16] = { "F16", 2 }, [PL_TENSOR_BF16] = { "BF16", 2 },
+    [PL_TENSOR_I32] = { "I32", 4 }, [PL_TENSOR_I64] = { "I64", 8 },
+    [PL_TENSOR_U8] = { "U8", 1 },
+};
+enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
+
+static pl_status read_dtype(pl_tensor_info *info, const json_t *entry,
+                            const char *path, pl_error *err)
+{
+    const char *text = json_string_value(json_object_get(entry, "dtype"));
+    for (int i = 0; text && i < DTYPES; i++)
+        if (strcmp(text, dtypes[i].name) == 0) {
+            info->dtype = (pl_tensor_dtype)i;
+            return PL_OK;
+        }
+    return pl_fail(err, PL_E_FORMAT,
+                   "%s: tensor %s: dtype is %s%s%s, expected one of F32 F64 "
+                   "F16 BF16 I32 I64 U8",
+                   path, info->name, text ? "\"" : "", text ? text : "missing",
+                   text ? "\"" : "");
+}
+
+/* A whole number >= 0 that fits; anything else is a lie. */
+static int whole(const json_t *value, uint64_t *out)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return 0;
+    *out = (uint64_t)json_integer_value(value);
+    return 1;
+}
+
+static pl_status read_shape(pl_tensor_info *info, const json_t *entry,
+                            const char *path, pl_error *err)
+{
+    const json_t *shape = json_object_get(entry, "shape");
+    uint64_t bytes = dtypes[info->dtype].bytes;
+
+    if (!json_is_array(shape) || json_array_size(shape) > PL_TENSOR_MAX_RANK)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: tensor %s: shape must be a list of at most %d "
+                       "numbers",
+                       path, info->name, PL_TENSOR_MAX_RANK);
+    info->rank = json_array_size(shape);
+    for (size_t i = 0; i < info->rank; i++) {
+        uint64_t dim;
+        if (!whole(json_array_get(shape, i), &dim) ||
+            __builtin_mul_overflow(bytes, dim, &bytes))
+            return pl_fail(err, PL_E_FORMAT,
+                           "%s: tensor %s: dimension %zu of its shape is not "
+                           "a size",
+                           path, info->name, i);
+        info->dims[i] = (size_t)dim;
+    }
+    info->bytes = bytes;
+    return PL_OK;
+}
+
+static pl_status read_offsets(pl_tensor_info *info, const json_t *entry,
+                              uint64_t data_bytes, const char *path,
+                              pl_error *err)
+{
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    uint64_t begin, end;
+
+    if (!json_is_array(offsets) || json_array_size(offsets) != 2 ||
+        !whole(json_array_get(offsets, 0), &begin) ||
+        !whole(json_array_get(offsets, 1), &end) || begin > end)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: tensor %s: data_offsets must be [begin, end]", path,
+                       info->name);
+    if (end - begin != info->bytes)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: tensor %s: its shape needs %" PRIu64
+                       " bytes, its data_offsets give %" PRIu64,
+                       path, info->name, info->bytes, end - begin);
+    if (end > data_bytes)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: tensor %s ends at byte %" PRIu64 " of %" PRIu64
+                       " bytes of data: the file is cut short "
+                       "or its header is wrong",
+                       path, info->name, end, data_bytes);
+    info->offset = begin;
+    return PL_OK;
+}
+
+static pl_status read_entry(pl_tensor_info *info, const char *name,
+                            const json_t *entry, uint64_t data_bytes,
+                            const char *path, pl_error *err)
+{
+    if (strlen(name) >= PL_TENSOR_NAME_BYTES)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: a tensor's name has %zu bytes, expected at most "
+                       "%d",
+                       path, strlen(name), PL_TENSOR_NAME_BYTES - 1);
+    memcpy(info->name, name, strlen(name) + 1);
+    pl_status status = read_dtype(info, entry, path, err);
+    if (!status)
+        status = read_shape(info, entry, path, err);
+    if (!status)
+        status = read_offsets(info, entry, data_bytes, path, err);
+    return status;
+}
+
+/* Tensors in the order of their data must touch, from 0 to the end. Insertion
+ * sort: files are written in order, so it is linear for honest ones; the count
+ * is bounded for the others. */
+static pl_status check_holes(pl_safetensors *st, uint64_t data_bytes,
+                             pl_error *err)
+{
+    uint64_t at = 0;
+    for (size_t i = 1; i < st->count; i++) {
+        pl_tensor_info moved = st->tensors[i];
+        size_t slot = i;
+        for (; slot > 0 && st->tensors[slot - 1].offset > moved.offset; slot--)
+            st->tensors[slot] = st->tensors[slot - 1];
+        st->tensors[slot] = moved;
+    }
+    for (size_t i = 0; i < st->count; i++) {
+        const pl_tensor_info *info = &st->tensors[i];
+        if (info->offset != at && info->bytes > 0)
+            return pl_fail(err, PL_E_FORMAT,
+                           "%s: tensor %s begins at byte %" PRIu64
+                           " of the data, expected %" PRIu64
+                           ": tensors overlap or leave a hole",
+                           st->file.path, info->name, info->offset, at);
+        at += info->bytes;
+    }
+    if (at != data_bytes)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: the tensors cover %" PRIu64 " bytes, the file has "
+                       "%" PRIu64,
+                       st->file.path, at, data_bytes);
+    return PL_OK;
+}
+
+static pl_status read_entries(pl_safetensors *st, json_t *root,
+                              uint64_t data_bytes, pl_heap *heap, pl_error *err)
+{
+    const char *name;
+    json_t *entry;
+    size_t count = json_object_size(root);
+
+    if (count > PL_TENSOR_MAX_COUNT)
+        return pl_fail(err, PL_E_FORMAT, "%s: %zu tensors, at most %d are read",
+                       st->file.path, count, PL_TENSOR_MAX_COUNT);
+    pl_status status = pl_heap_take(heap, &st->tensors, count,
+                                    sizeof *st->tensors, err);
+    if (status)
+        return status;
+    json_object_foreach(root, name, entry)
+    {
+        if (strcmp(name, "__metadata__") == 0)
+            continue;
+        status = read_entry(&st->tensors[st->count], name, entry, data_bytes,
+                            st->file.path, err);
+        if (status)
+            return status;
+        st->count++;
+    }
+    return check_holes(st, data_bytes, err);
+}
+
+/* The header's length, believed only if the file can hold it. */
+static pl_status header_bytes(const pl_file *file, uint64_t *out, pl_error *err)
+{
+    unsigned char length[8];
+    uint64_t bytes = 0;
+    pl_status status = pl_file_pread_exact(file, length, sizeof length, 0, err);
+    if (status)
+        return status;
+    for (int i = 0; i < 8; i++)
+        bytes |= (uint64_t)length[i] << (8 * i);
+    if (bytes < 2 || bytes > PL_SAFETENSORS_MAX_HEADER ||
+        bytes > pl_file_size(file) - 8)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: not a safetensors file: its header would have "
+                       "%" PRIu64 " bytes (the file has %" PRIu64
+                       ", headers of up to %d are read)",
+                       file->path, bytes, pl_file_size(file),
+                       PL_SAFETENSORS_MAX_HEADER);
+    *out = bytes;
+    return PL_OK;
+}
+
+pl_status pl_safetensors_open(pl_safetensors *st, const char *path,
+                              pl_heap *heap, pl_error *err)
+{
+    uint64_t bytes = 0;
+    char *text = NULL;
+    json_t *root = NULL;
+
+    *st = (pl_safetensors){ .file = PL_FILE_CLOSED };
+    pl_status status = pl_file_open_read(&st->file, path, err);
+    if (status)
+        return status;
+    status = header_bytes(&st->file, &bytes, err);
+    if (!status)
+        status = pl_heap_take(heap, &text, (size_t)bytes, 1, err);
+    if (!status)
+        status = pl_file_pread_exact(&st->file, text, (size_t)bytes, 8, err);
+    if (!status && text[0] != '{')
+        status = pl_fail(err, PL_E_FORMAT,
+                         "%s: not a safetensors file: its header does not "
+                         "begin with '{'",
+                         path);
+    if (!status)
+        status = pl_json_parse(text, (size_t)bytes, path, &root, err);
+    if (!status) {
+        st->data_at = 8 + bytes;
+        status = read_entries(st, root, pl_file_size(&st->file) - st->data_at,
+                              heap, err);
+    }
+    json_decref(root);
+    if (status)
+        pl_safetensors_close(st);
+    return status;
+}
+
+void pl_safetensors_close(pl_safetensors *st)
+{
+    pl_file_abandon(&st->file);
+}
+
+const pl_tensor_info *pl_safetensors_find(const pl_safetensors *st,
+                                          const char *name)
+{
+    for (size_t i = 0; i < st->count; i++)
+        if (strcmp(st->tensors[i].name, name) == 0)
+            return &st->tensors[i];
+    return NULL;
+}
+
+pl_status pl_safetensors_read(const pl_safetensors *st,
+                              const pl_tensor_info *info, uint64_t at,
+                              void *out, size_t bytes, pl_error *err)
+{
+    PL_CHECK(at <= info->bytes && bytes <= info->bytes - at);
+    return pl_file_pread_exact(&st->file, out, bytes,
+                               st->data_at + info->offset + at, err);
+}

@@ -1,0 +1,332 @@
+/* kernels.h: one slot per op, and the contracts.
+ *
+ * A kernel is pure: pointers and sizes in, numbers out. It cannot fail, never
+ * allocates, keeps no state; what it needs was checked when the graph was
+ * built. Every kernel is called on all threads at once with (ith, nth) and
+ * writes only its share of the output; there is no barrier inside, so no part
+ * of a kernel may read what another part of the same call writes.
+ *
+ * kernels/ref is the definition: naive, readable, double accumulation, all of
+ * it on thread 0. The other sets are judged against it and obey
+ *
+ * the canonical order, which makes results independent of threads, chunks and
+ * micro-batches, to the bit:
+ *   CHAIN(k)  an output element is one chain of fused multiply-adds in
+ *             ascending k, started from what is stated (zero, a bias, what the
+ *             output holds). It may be cut anywhere and carried on from memory.
+ *   LANES(j)  a sum (or max) within one row: 16 partial results, lane i over
+ *             elements i, i+16, i+32 ..., then lanes i and i+8, i+4, i+2, i+1
+ *             are added in this order. A missing element is the neutral one.
+ *             Products are fused into their lane.
+ * One writer per output element. "fused" means one rounding on instruction
+ * sets that have it; the base set rounds twice. Results are promised equal
+ * within one set only.
+ *
+ * Shapes: row-major float32 unless said otherwise. Rows of a batch are
+ * sequence after sequence, T rows each. Pointers do not alias unless a
+ * contract says "in place". Any count may be 0. */
+#ifndef PL_KERNELS_KERNELS_H
+#define PL_KERNELS_KERNELS_H
+
+#include "base/cpu.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- dropout ---- */
+
+/* Where a mask is used: part of its key. */
+typedef enum pl_dropout_site {
+    PL_DROP_EMBED,
+    PL_DROP_ATTENTION,
+    PL_DROP_ATTENTION_OUT,
+    PL_DROP_MLP_OUT,
+} pl_dropout_site;
+
+/* A mask is never stored. Element (row, column) of a sequence is kept iff
+ *     word[column % 4] >= threshold,  threshold = round(p * 2^32)
+ * where word = pl_philox(counter, key),
+ *     key     = { seed, PL_RNG_DROPOUT | site << 8 | layer << 16 }
+ *     counter = { column / 4, row in the sequence, sequence, step }
+ * and, in attention, row = query position, column = key position and
+ * counter[0] = head << 20 | column / 4. Kept elements are multiplied by
+ * scale = (float)(1 / (1 - p)), dropped ones are +0. threshold == 0: no mask,
+ * no multiplication. */
+typedef struct pl_dropout {
+    uint32_t threshold;
+    float scale;
+    uint32_t seed, step;
+    uint32_t site, layer;
+    uint32_t sequence; /* of the first row, counted within the update */
+} pl_dropout;
+
+enum {
+    PL_DROP_MAX_T = 1 << 22,
+    PL_DROP_MAX_HEADS = 1 << 12,
+    PL_DROP_MAX_LAYERS = 1 << 16,
+};
+
+/* ---- matrix product ---- */
+
+typedef enum pl_gemm_start {
+    PL_GEMM_ZERO, /* chain starts from +0 */
+    PL_GEMM_BIAS, /* from bias[n] */
+    PL_GEMM_KEEP, /* from what c holds */
+} pl_gemm_start;
+
+/* c[m, n] = start + CHAIN(k) a(m, k) * b(k, n).
+ * a(m, k) is a[m * a_row + k * a_col], b(k, n) is b[k * b_row + n * b_col];
+ * of each pair of strides one is 1. c has unit column stride, c_row >= N. */
+typedef struct pl_gemm {
+    size_t M, N, K;
+    const float *a;
+    size_t a_row, a_col;
+    const float *b;
+    size_t b_row, b_col;
+    float *c;
+    size_t c_row;
+    const float *bias; /* [N], for PL_GEMM_BIAS */
+    pl_gemm_start start;
+} pl_gemm;
+
+/* sum[c] += CHAIN(row) of 1 * x[row, c], started from what sum holds: the
+ * gradient of a bias. */
+typedef struct pl_column_sum {
+    float *sum;     /* [C] */
+    const float *x; /* [rows, C] */
+    size_t rows, C;
+} pl_column_sum;
+
+/* ---- embedding ---- */
+
+/* x[r, :] = drop(wte[token(r), :] + wpe[position + r % T, :]), where
+ * token(r) = tokens[(r / T) * token_stride + r % T]. */
+typedef struct pl_embed {
+    float *x; /* [rows, C] */
+    const int32_t *tokens;
+    size_t token_stride, rows, T, C;
+    size_t position; /* of a sequence's first row */
+    const float *wte, *wpe;
+    pl_dropout dropout; /* rows r = position + r % T of each sequence */
+} pl_embed;
+
+/* The gradients of both tables: rows in ascending order, dwte[token(r), :] +=
+ * drop(dx[r, :]) and dwpe[r % T, :] += drop(dx[r, :]). Threads split columns.
+ */
+typedef struct pl_embed_bwd {
+    float *dwte, *dwpe;
+    const float *dx; /* [rows, C] */
+    const int32_t *tokens;
+    size_t token_stride, rows, T, C;
+    pl_dropout dropout;
+} pl_embed_bwd;
+
+/* ---- layernorm, eps = 1e-5 as nanoGPT ---- */
+
+/* mean = LANES(x) / C; var = LANES((x - mean)^2) / C;
+ * rstd = 1 / sqrt(var + eps); y = fma((x - mean) * rstd, weight, bias).
+ * stats[r] = { mean, rstd }. bias may be NULL: then y is the product. */
+typedef struct pl_layernorm {
+    float *y, *stats;
+    const float *x, *weight, *bias;
+    size_t rows, C;
+} pl_layernorm;
+
+/* With h = (x - mean) * rstd and g = dy * weight:
+ *   d  = (g - LANES(g) / C - h * (LANES(g * h) / C)) * rstd
+ *   dx = d, or dx += d if accumulate
+ *   dweight[c] += CHAIN(row) dy * h,  dbias[c] += CHAIN(row) dy  (NULL: none)
+ * dx must not alias dy. */
+typedef struct pl_layernorm_bwd {
+    float *dx, *dweight, *dbias;
+    const float *dy, *x, *stats, *weight;
+    size_t rows, C;
+    int accumulate;
+} pl_layernorm_bwd;
+
+/* ---- attention ---- */
+
+/* Causal attention of `queries` rows at positions first .. first + queries - 1
+ * of each of B sequences, over keys 0 .. its own position, H heads of width D.
+ * Element (b, i, h, d) of q is q[(b * queries + i) * q_row + h * D + d]; of k
+ * and v it is k[(b * keys + j) * kv_row + h * D + d], where `keys` is how many
+ * rows one sequence has there (first + queries <= keys). Training passes one
+ * buffer: q = qkv, k = qkv + H*D, v = qkv + 2*H*D, rows of 3*H*D.
+ *   s_j = (CHAIN(d) q_d * k_jd, from 0) * scale,  scale = (float)(1/sqrt(D))
+ *   m = max s_j;  p_j = exp(s_j - m);  l = LANES(p_j) over j = 0 .. position
+ *   out = (CHAIN(j) drop(p_j) * v_j, from 0) * (1 / l) + 0;  lse = m + log(l)
+ * out[(b * queries + i) * H * D + h * D + d]; lse[(b * H + h) * queries + i]
+ * (NULL: not wanted). Appending zeros to a chain is allowed: +0 * v changes no
+ * sum but -0, which the final + 0 makes +0 in any case. */
+typedef struct pl_attention {
+    float *out, *lse;
+    const float *q, *k, *v;
+    size_t q_row, kv_row;
+    size_t B, queries, keys, first, H, D;
+    pl_dropout dropout;
+    float *scratch; /* nth * pl_attention_scratch(keys) floats */
+} pl_attention;
+
+/* Gradients of training's form (first = 0, queries = keys = T, one buffer qkv
+ * of rows 3*H*D; dqkv likewise, written whole):
+ *   p_j = exp(s_j - lse), P = drop(p)
+ *   delta = LANES(d) dout_d * out_d
+ *   dp_j = drop(CHAIN(d) dout_d * v_jd, from 0)  (same mask and scale)
+ *   ds_j = p_j * (dp_j - delta) * scale
+ *   dq = CHAIN(j) ds_j * k_j;  dk_j = CHAIN(i) ds_j * q_i;
+ *   dv_j = CHAIN(i) P_j * dout_i;  all from 0. */
+typedef struct pl_attention_bwd {
+    float *dqkv;
+    const float *dout, *qkv, *out, *lse;
+    size_t B, T, H, D;
+    pl_dropout dropout;
+    float *scratch; /* nth * pl_attention_scratch(T) floats */
+} pl_attention_bwd;
+
+/* Query rows that a kernel may treat together. */
+enum { PL_ATTENTION_BLOCK = 32 };
+
+/* Floats of scratch per thread for `keys` keys: two blocks of scores. */
+static inline size_t pl_attention_scratch(size_t keys)
+{
+    return 2 * PL_ATTENTION_BLOCK * ((keys + 15) / 16 * 16);
+}
+
+/* ---- elementwise ---- */
+
+typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
+
+/* y = GELU(x): x/2 (1 + erf(x/sqrt2)), or OpenAI's tanh form. */
+typedef struct pl_gelu {
+    float *y;
+    const float *x;
+    size_t count;
+    pl_gelu_kind kind;
+} pl_gelu;
+
+/* d *= GELU'(x), in place. */
+typedef struct pl_gelu_bwd {
+    float *d;
+    const float *x;
+    size_t count;
+    pl_gelu_kind kind;
+} pl_gelu_bwd;
+
+/* y = x + drop(y), in place; rows [rows, C] of sequences of T rows, the first
+ * row being row `position` of its sequence. */
+typedef struct pl_residual {
+    float *y;
+    const float *x;
+    size_t rows, T, C, position;
+    pl_dropout dropout;
+} pl_residual;
+
+/* y = drop(x). */
+typedef struct pl_drop {
+    float *y;
+    const float *x;
+    size_t rows, T, C;
+    pl_dropout dropout;
+} pl_drop;
+
+/* y[r * y_row + c] = x[r * x_row + c]. */
+typedef struct pl_copy {
+    float *y;
+    const float *x;
+    size_t rows, C, y_row, x_row;
+} pl_copy;
+
+/* ---- loss ---- */
+
+/* Rows `first` .. first + rows - 1 of a batch whose targets are
+ * target(r) = tokens[(r / T) * token_stride + r % T + 1]. Per row:
+ *   m = max, l = LANES(exp(logit - m)), loss[r] = m + log(l) - logit[target]
+ * where loss is indexed by the row of the batch, logits by r - first.
+ * scale != 0: logits are replaced, in place, by
+ *   dlogit = (exp(logit - m) * (1 / l) - [is target]) * scale
+ * scale == 0 (evaluation): logits may be left in any state. */
+typedef struct pl_cross_entropy {
+    float *logits, *loss;
+    const int32_t *tokens;
+    size_t token_stride, first, rows, T, V;
+    float scale;
+} pl_cross_entropy;
+
+/* sums[s] = the double sum of loss[s*T .. s*T+T-1] in ascending order. */
+typedef struct pl_loss_sum {
+    double *sums;
+    const float *loss;
+    size_t sequences, T;
+} pl_loss_sum;
+
+/* ---- optimizer ---- */
+
+/* Squares are summed over fixed blocks of this many elements, block after
+ * block, each in double by 8 lanes (lane i over elements i, i+8, ...; then
+ * lanes i and i+4, i+2, i+1). */
+enum { PL_SUMSQ_BLOCK = 16384 };
+
+/* partial[j] = sum of x^2 over block j of x[count]. */
+typedef struct pl_sumsq {
+    double *partial; /* [ceil(count / PL_SUMSQ_BLOCK)] */
+    const float *x;
+    size_t count;
+} pl_sumsq;
+
+/* One AdamW step as PyTorch computes it, on g * clip:
+ *   w *= 1 - lr * decay;  m += (g - m) * (1 - beta1)
+ *   v = v * beta2 + g * g * (1 - beta2)
+ *   w -= lr / correction1 * m / (sqrt(v) / sqrt(correction2) + eps)
+ * and leaves g zero for the next update. All arithmetic float32; the constants
+ * are rounded once. Elements are independent. */
+typedef struct pl_adamw {
+    float *w, *g, *m, *v;
+    size_t count;
+    float keep; /* 1 - lr * decay */
+    float beta1_rest, beta2, beta2_rest;
+    float step_size;       /* lr / correction1 */
+    float root_correction; /* sqrt(correction2) */
+    float eps;
+    float clip; /* 1: g as it is */
+} pl_adamw;
+
+/* ---- the table ---- */
+
+/* One row per op: slot name. The argument type is pl_<slot>. */
+#define PL_KERNEL_TABLE(X)                                                     \
+    X(gemm)                                                                    \
+    X(column_sum)                                                              \
+    X(embed)                                                                   \
+    X(embed_bwd)                                                               \
+    X(layernorm)                                                               \
+    X(layernorm_bwd)                                                           \
+    X(attention)                                                               \
+    X(attention_bwd)                                                           \
+    X(gelu)                                                                    \
+    X(gelu_bwd)                                                                \
+    X(residual)                                                                \
+    X(drop)                                                                    \
+    X(copy)                                                                    \
+    X(cross_entropy)                                                           \
+    X(loss_sum)                                                                \
+    X(sumsq)                                                                   \
+    X(adamw)
+
+typedef struct pl_kernels {
+    const char *name; /* "ref", "base", "avx2", "avx512" */
+#define PL_KERNEL_SLOT(op) void (*op)(const pl_##op *args, int ith, int nth);
+    PL_KERNEL_TABLE(PL_KERNEL_SLOT)
+#undef PL_KERNEL_SLOT
+    /* Not an op: runs independent multiply-adds, `rounds` times some, leaves a
+     * number that depends on all of them in *sink and returns how many flops
+     * they were. For measuring a thread's peak. NULL in the reference. */
+    double (*peak)(size_t rounds, float *sink);
+} pl_kernels;
+
+/* The reference set. */
+pl_kernels pl_kernels_ref(void);
+
+/* The set for `isa`: the reference, overlaid by what that set has. */
+pl_kernels pl_kernels_for(pl_isa isa);
+
+#endif

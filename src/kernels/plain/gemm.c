@@ -1,0 +1,50 @@
+/* gemm.c: matrix products and column sums. Threads split the output in whole
+ * tiles, never the sum; tile.h does the work. */
+#include "kernels/plain/share.h"
+#include "kernels/plain/tile.h"
+
+static size_t ceil_div(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* Rows or columns, whichever leaves the busiest thread less; columns if equal,
+ * since then no two threads pack the same part of B. */
+void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
+{
+    pl_gemm g = *args;
+    const size_t tall = ceil_div(g.M, MR), wide = ceil_div(g.N, NR);
+    size_t begin, end;
+    if (ceil_div(tall, (size_t)nth) * wide <
+        ceil_div(wide, (size_t)nth) * tall) {
+        pl_threads_slice(tall, ith, nth, &begin, &end);
+        if (begin == end)
+            return;
+        g.a += begin * MR * g.a_row;
+        g.c += begin * MR * g.c_row;
+        g.M = (end * MR < g.M ? end * MR : g.M) - begin * MR;
+    } else {
+        pl_threads_slice(wide, ith, nth, &begin, &end);
+        if (begin == end)
+            return;
+        g.b += begin * NR * g.b_col;
+        g.c += begin * NR;
+        if (g.start == PL_GEMM_BIAS)
+            g.bias += begin * NR;
+        g.N = (end * NR < g.N ? end * NR : g.N) - begin * NR;
+    }
+    tile_gemm(&g);
+}
+
+void PL_K(column_sum)(const pl_column_sum *args, int ith, int nth)
+{
+    const size_t C = args->C;
+    float *restrict sum = args->sum;
+    size_t begin, end;
+    share_elements(C, ith, nth, &begin, &end);
+    for (size_t r = 0; r < args->rows; r++) {
+        const float *restrict x = args->x + r * C;
+        for (size_t c = begin; c < end; c++)
+            sum[c] += x[c];
+    }
+}

@@ -1,0 +1,134 @@
+/* lanes.h: LANES(j) of the canonical order: sums and maxima within one row as
+ * 16 partial results. The number is the same in every set, so the shape of the
+ * sum is too. */
+#ifndef PL_KERNELS_PLAIN_LANES_H
+#define PL_KERNELS_PLAIN_LANES_H
+
+#include "kernels/plain/vec.h"
+
+#include <math.h>
+#include <stddef.h>
+
+enum { LANES = 16, LANE_VECTORS = LANES / VL };
+
+typedef struct lanes {
+    vf at[LANE_VECTORS];
+} lanes;
+
+PL_INLINE lanes lanes_all(float x)
+{
+    lanes l;
+    PL_UNROLL
+    for (int i = 0; i < LANE_VECTORS; i++)
+        l.at[i] = v_all(x);
+    return l;
+}
+
+PL_INLINE lanes lanes_load(const float *x)
+{
+    lanes l;
+    PL_UNROLL
+    for (int i = 0; i < LANE_VECTORS; i++)
+        l.at[i] = v_load(x + i * VL);
+    return l;
+}
+
+/* The last `count` < 16 elements of a row; `missing` stands for the rest. */
+PL_INLINE lanes lanes_load_part(const float *x, size_t count, float missing)
+{
+    float part[LANES];
+    for (size_t i = 0; i < LANES; i++)
+        part[i] = i < count ? x[i] : missing;
+    return lanes_load(part);
+}
+
+PL_INLINE lanes lanes_add(lanes l, lanes x)
+{
+    PL_UNROLL
+    for (int i = 0; i < LANE_VECTORS; i++)
+        l.at[i] += x.at[i];
+    return l;
+}
+
+PL_INLINE lanes lanes_fma(lanes a, lanes b, lanes l)
+{
+    PL_UNROLL
+    for (int i = 0; i < LANE_VECTORS; i++)
+        l.at[i] = v_fma(a.at[i], b.at[i], l.at[i]);
+    return l;
+}
+
+/* Lanes i and i+8, i+4, i+2, i+1. */
+PL_INLINE float lanes_total(lanes l)
+{
+    float x[LANES];
+    memcpy(x, &l, sizeof x);
+    for (int w = LANES / 2; w; w /= 2)
+        for (int i = 0; i < w; i++)
+            x[i] += x[i + w];
+    return x[0];
+}
+
+/* l + the elements x[0 .. count), x[0] being lane 0's. */
+PL_INLINE lanes lanes_sum_on(lanes l, const float *x, size_t count)
+{
+    size_t j = 0;
+    for (; j + LANES <= count; j += LANES)
+        l = lanes_add(l, lanes_load(x + j));
+    if (j < count)
+        l = lanes_add(l, lanes_load_part(x + j, count - j, 0));
+    return l;
+}
+
+PL_INLINE float lanes_sum(const float *x, size_t count)
+{
+    return lanes_total(lanes_sum_on(lanes_all(0), x, count));
+}
+
+PL_INLINE float lanes_dot(const float *x, const float *y, size_t count)
+{
+    lanes l = lanes_all(0);
+    size_t j = 0;
+    for (; j + LANES <= count; j += LANES)
+        l = lanes_fma(lanes_load(x + j), lanes_load(y + j), l);
+    if (j < count)
+        l = lanes_fma(lanes_load_part(x + j, count - j, 0),
+                      lanes_load_part(y + j, count - j, 0), l);
+    return lanes_total(l);
+}
+
+/* The sum of (x - mean)^2. */
+PL_INLINE float lanes_squares(const float *x, size_t count, float mean)
+{
+    const lanes minus = lanes_all(-mean);
+    lanes l = lanes_all(0);
+    size_t j = 0;
+    for (; j + LANES <= count; j += LANES) {
+        lanes d = lanes_add(lanes_load(x + j), minus);
+        l = lanes_fma(d, d, l);
+    }
+    if (j < count) {
+        lanes d = lanes_add(lanes_load_part(x + j, count - j, mean), minus);
+        l = lanes_fma(d, d, l);
+    }
+    return lanes_total(l);
+}
+
+/* The largest element: the same in any order. NaN if an element is. */
+PL_INLINE float lanes_max(const float *x, size_t count)
+{
+    float max[LANES], most = -INFINITY;
+    for (int i = 0; i < LANES; i++)
+        max[i] = -INFINITY;
+    size_t j = 0;
+    for (; j + LANES <= count; j += LANES)
+        for (int i = 0; i < LANES; i++)
+            max[i] = x[j + (size_t)i] <= max[i] ? max[i] : x[j + (size_t)i];
+    for (size_t i = 0; j + i < count; i++)
+        max[i] = x[j + i] <= max[i] ? max[i] : x[j + i];
+    for (int i = 0; i < LANES; i++)
+        most = max[i] <= most ? most : max[i];
+    return most;
+}
+
+#endif

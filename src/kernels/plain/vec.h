@@ -1,0 +1,72 @@
+/* vec.h: one native vector of floats, for the loops where the accumulators
+ * must stay in registers whatever the compiler thinks. Everything elementwise
+ * is plain C instead, which compilers vectorise well.
+ *
+ * Intrinsics appear for the fused multiply-add only: with -ffp-contract=off no
+ * operator means it. */
+#ifndef PL_KERNELS_PLAIN_VEC_H
+#define PL_KERNELS_PLAIN_VEC_H
+
+#include <string.h>
+
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__) && defined(__FMA__)
+enum { VL = 16 };
+#elif defined(__FMA__)
+enum { VL = 8 };
+#else
+enum { VL = 4 };
+#endif
+
+typedef float vf __attribute__((vector_size(VL * sizeof(float))));
+
+#define PL_INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define PL_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define PL_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* a * b + c with one rounding where the set has it, with two elsewhere. */
+PL_INLINE float fma1(float a, float b, float c)
+{
+#if defined(__FMA__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+PL_INLINE vf v_fma(vf a, vf b, vf c)
+{
+#if defined(__AVX512F__) && defined(__FMA__)
+    return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+    return _mm256_fmadd_ps(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+PL_INLINE vf v_load(const float *p)
+{
+    vf v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+PL_INLINE void v_store(float *p, vf v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+/* x in every element; subtracting +0 keeps every value, -0 too. */
+PL_INLINE vf v_all(float x)
+{
+    return x - (vf){ 0 };
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* loss.c: cross entropy, its gradient, and sums of losses. */
+#include "kernels/ref/ref.h"
+
+#include <math.h>
+
+static float cross_entropy_row(float *x, size_t V, size_t target, double scale)
+{
+    double max = -INFINITY, sum = 0;
+    for (size_t c = 0; c < V; c++)
+        max = (double)x[c] <= max ? max : (double)x[c];
+    for (size_t c = 0; c < V; c++)
+        sum += exp((double)x[c] - max);
+    const float loss = (float)(max + log(sum) - (double)x[target]);
+    for (size_t c = 0; c < V && scale != 0; c++)
+        x[c] = (float)((exp((double)x[c] - max) / sum - (c == target)) * scale);
+    return loss;
+}
+
+void pl_ref_cross_entropy(const pl_cross_entropy *args, int ith, int nth)
+{
+    const size_t T = args->T, V = args->V;
+    (void)nth;
+    if (ith || V == 0)
+        return;
+    for (size_t i = 0; i < args->rows; i++) {
+        const size_t r = args->first + i;
+        const size_t target =
+            (size_t)args->tokens[r / T * args->token_stride + r % T + 1];
+        args->loss[r] = cross_entropy_row(args->logits + i * V, V, target,
+                                          (double)args->scale);
+    }
+}
+
+void pl_ref_loss_sum(const pl_loss_sum *args, int ith, int nth)
+{
+    (void)nth;
+    if (ith)
+        return;
+    for (size_t s = 0; s < args->sequences; s++) {
+        double sum = 0;
+        for (size_t t = 0; t < args->T; t++)
+            sum += (double)args->loss[s * args->T + t];
+        args->sums[s] = sum;
+    }
+}

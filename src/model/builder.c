@@ -1,0 +1,88 @@
+/* builder.c: the small parts that step lists are written with. */
+#include "model/builder.h"
+#include "kernels/kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
+                             pl_class class, pl_dtype dtype, size_t rows,
+                             size_t cols)
+{
+    char text[96];
+    const char *name = what;
+    pl_graph *graph = b->graph;
+
+    if (layer >= 0)
+        snprintf(text, sizeof text, "%s.h.%d.%s", pl_program_name(b->program),
+                 layer, what);
+    else
+        snprintf(text, sizeof text, "%s.%s", pl_program_name(b->program), what);
+    if (!graph->status)
+        graph->status = pl_heap_text(graph->heap, &name, text, strlen(text),
+                                     &graph->error);
+    return pl_graph_buffer(graph, name, class, dtype, rows, cols);
+}
+
+pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
+                                 kept what_bit, pl_dtype dtype, size_t cols)
+{
+    pl_class class = b->keeps & what_bit ? PL_CLASS_SAVED : PL_CLASS_TRANSIENT;
+    return pl_build_buffer(b, layer, what, class, dtype, b->rows, cols);
+}
+
+pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer)
+{
+    return b->gpt->weights[pl_param_slot(b->s, kind, layer)];
+}
+
+pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
+{
+    return b->gpt->gradients[pl_param_slot(b->s, kind, layer)];
+}
+
+pl_step *pl_build_step(builder *b, pl_op op, int layer)
+{
+    pl_step *step = pl_graph_step(b->graph, b->program, op);
+    step->layer = layer;
+    step->rows = b->rows;
+    step->T = b->T;
+    step->flags = b->flags;
+    if (b->s->activation == PL_ACT_GELU_TANH)
+        step->flags |= PL_STEP_GELU_TANH; /* only the two GELU ops read it */
+    return step;
+}
+
+pl_step *pl_build_dropped(builder *b, pl_op op, int layer, unsigned site)
+{
+    pl_step *step = pl_build_step(b, op, layer);
+    step->site = site;
+    step->dropout = b->dropout;
+    return step;
+}
+
+void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
+                               pl_buffer_id x, pl_buffer_id dy)
+{
+    pl_param param = pl_param_at(b->s, pl_param_slot(b->s, weight, layer));
+    pl_step *step = pl_build_step(b, PL_OP_MATMUL_DW, layer);
+    step->inner = param.rows;
+    step->cols = param.cols;
+    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, weight, layer));
+    pl_step_arg(step, PL_READ, x);
+    pl_step_arg(step, PL_READ, dy);
+    if (b->s->bias == PL_BIAS_ALL) { /* the bias is the table's next row */
+        step = pl_build_step(b, PL_OP_COLUMN_SUM, layer);
+        step->cols = param.cols;
+        pl_step_arg(step, PL_UPDATE,
+                    pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
+        pl_step_arg(step, PL_READ, dy);
+    }
+}
+
+pl_buffer_id pl_build_scratch(builder *b, int layer, size_t keys)
+{
+    return pl_build_buffer(b, layer, "attention.scratch", PL_CLASS_TRANSIENT,
+                           PL_F32, b->gpt->layout.threads,
+                           pl_attention_scratch(keys));
+}

@@ -1,0 +1,171 @@
+/* forward.c: the forward pass of nanoGPT's GPT-2, stage by stage. Training,
+ * recomputation, evaluation and decoding are made of the same stages. */
+#include "kernels/kernels.h"
+#include "model/builder.h"
+
+pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens)
+{
+    pl_buffer_id x = pl_build_activation(b, -1, "embedding", KEEP_X, PL_F32,
+                                         b->s->C);
+    pl_step *step = pl_build_dropped(b, PL_OP_EMBED, -1, PL_DROP_EMBED);
+    step->cols = b->s->C;
+    pl_step_arg(step, PL_WRITE, x);
+    pl_step_arg(step, PL_READ, tokens);
+    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_WTE, -1));
+    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_WPE, -1));
+    return x;
+}
+
+static void layernorm(builder *b, int layer, pl_param_kind weight,
+                      pl_buffer_id y, pl_buffer_id stats, pl_buffer_id x)
+{
+    pl_step *step = pl_build_step(b, PL_OP_LAYERNORM, layer);
+    step->cols = b->s->C;
+    pl_step_arg(step, PL_WRITE, y);
+    pl_step_arg(step, PL_WRITE, stats);
+    pl_step_arg(step, PL_READ, x);
+    pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
+    pl_step_arg(step, PL_READ,
+                pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
+}
+
+/* y = x w + bias; the bias is the table's next row. */
+static void matmul(builder *b, int layer, pl_param_kind weight, pl_buffer_id y,
+                   pl_buffer_id x)
+{
+    pl_param param = pl_param_at(b->s, pl_param_slot(b->s, weight, layer));
+    pl_step *step = pl_build_step(b, PL_OP_MATMUL, layer);
+    step->inner = param.rows;
+    step->cols = param.cols;
+    pl_step_arg(step, PL_WRITE, y);
+    pl_step_arg(step, PL_READ, x);
+    pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
+    pl_step_arg(step, PL_READ,
+                pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
+}
+
+/* y = x + drop(y), in place. */
+static void residual(builder *b, int layer, pl_buffer_id y, pl_buffer_id x,
+                     unsigned site)
+{
+    pl_step *step = pl_build_dropped(b, PL_OP_RESIDUAL, layer, site);
+    step->cols = b->s->C;
+    pl_step_arg(step, PL_UPDATE, y);
+    pl_step_arg(step, PL_READ, x);
+}
+
+void pl_build_ln1(builder *b, int layer, block *k)
+{
+    k->ln1 = pl_build_activation(b, layer, "ln1", KEEP_LN1,
+                                 b->gpt->layout.dtype, b->s->C);
+    k->stat1 = pl_build_activation(b, layer, "ln1.stats", KEEP_LN1, PL_F32, 2);
+    layernorm(b, layer, PL_LN1_W, k->ln1, k->stat1, k->x);
+}
+
+void pl_build_qkv(builder *b, int layer, block *k)
+{
+    k->qkv = pl_build_activation(b, layer, "qkv", KEEP_QKV,
+                                 b->gpt->layout.dtype, 3 * b->s->A);
+    matmul(b, layer, PL_QKV_W, k->qkv, k->ln1);
+}
+
+/* Decoding: this round's keys and values join the cache, and attention reads
+ * them there. */
+static void attend_cached(builder *b, int layer, block *k)
+{
+    pl_buffer_id cache = b->cache[layer];
+    pl_step *step = pl_build_step(b, PL_OP_CACHE_APPEND, layer);
+    step->heads = b->s->H;
+    step->inner = b->s->D;
+    pl_step_arg(step, PL_UPDATE, cache);
+    pl_step_arg(step, PL_READ, k->qkv);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
+    step = pl_build_step(b, PL_OP_ATTENTION_CACHED, layer);
+    step->heads = b->s->H;
+    step->inner = b->s->D;
+    pl_step_arg(step, PL_WRITE, k->att);
+    pl_step_arg(step, PL_READ, k->qkv);
+    pl_step_arg(step, PL_READ, cache);
+    pl_step_arg(step, PL_SCRATCH, scratch);
+}
+
+void pl_build_att(builder *b, int layer, block *k)
+{
+    k->att = pl_build_activation(b, layer, "att", KEEP_ATT,
+                                 b->gpt->layout.dtype, b->s->A);
+    if (b->cache) {
+        attend_cached(b, layer, k);
+        return;
+    }
+    k->lse = pl_build_activation(b, layer, "att.lse", KEEP_ATT, PL_F32,
+                                 b->s->H);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
+    pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION, layer,
+                                     PL_DROP_ATTENTION);
+    step->heads = b->s->H;
+    step->inner = b->s->D;
+    pl_step_arg(step, PL_WRITE, k->att);
+    pl_step_arg(step, PL_WRITE, k->lse);
+    pl_step_arg(step, PL_READ, k->qkv);
+    pl_step_arg(step, PL_SCRATCH, scratch);
+}
+
+void pl_build_mid(builder *b, int layer, block *k)
+{
+    k->mid = pl_build_activation(b, layer, "mid", KEEP_MID, PL_F32, b->s->C);
+    matmul(b, layer, PL_ATT_W, k->mid, k->att);
+    residual(b, layer, k->mid, k->x, PL_DROP_ATTENTION_OUT);
+}
+
+void pl_build_ln2(builder *b, int layer, block *k)
+{
+    k->ln2 = pl_build_activation(b, layer, "ln2", KEEP_LN2,
+                                 b->gpt->layout.dtype, b->s->C);
+    k->stat2 = pl_build_activation(b, layer, "ln2.stats", KEEP_LN2, PL_F32, 2);
+    layernorm(b, layer, PL_LN2_W, k->ln2, k->stat2, k->mid);
+}
+
+void pl_build_fc(builder *b, int layer, block *k)
+{
+    k->fc = pl_build_activation(b, layer, "fc", KEEP_FC, b->gpt->layout.dtype,
+                                4 * b->s->C);
+    matmul(b, layer, PL_FC_W, k->fc, k->ln2);
+}
+
+void pl_build_gelu(builder *b, int layer, block *k)
+{
+    k->gelu = pl_build_activation(b, layer, "gelu", KEEP_GELU,
+                                  b->gpt->layout.dtype, 4 * b->s->C);
+    pl_step *step = pl_build_step(b, PL_OP_GELU, layer);
+    step->cols = 4 * b->s->C;
+    pl_step_arg(step, PL_WRITE, k->gelu);
+    pl_step_arg(step, PL_READ, k->fc);
+}
+
+pl_buffer_id pl_build_block(builder *b, int layer, pl_buffer_id x, block *k)
+{
+    *k = (block){ .x = x };
+    pl_build_ln1(b, layer, k);
+    pl_build_qkv(b, layer, k);
+    pl_build_att(b, layer, k);
+    pl_build_mid(b, layer, k);
+    pl_build_ln2(b, layer, k);
+    pl_build_fc(b, layer, k);
+    pl_build_gelu(b, layer, k);
+    pl_buffer_id out = pl_build_activation(b, layer, "out", KEEP_X, PL_F32,
+                                           b->s->C);
+    matmul(b, layer, PL_MLP_W, out, k->gelu);
+    residual(b, layer, out, k->mid, PL_DROP_MLP_OUT);
+    return out;
+}
+
+pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
+                          pl_buffer_id *stats)
+{
+    pl_buffer_id y = pl_build_buffer(b, -1, "lnf", PL_CLASS_TRANSIENT,
+                                     b->gpt->layout.dtype, rows, b->s->C);
+    *stats = pl_build_buffer(b, -1, "lnf.stats", PL_CLASS_TRANSIENT, PL_F32,
+                             rows, 2);
+    layernorm(b, -1, PL_LNF_W, y, *stats, x);
+    return y;
+}

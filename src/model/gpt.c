@@ -1,0 +1,433 @@
+/* gpt.c: the programs of a run, written with builder.h's stages. */
+#include "model/gpt.h"
+#include "base/check.h"
+#include "device/device.h"
+#include "kernels/kernels.h"
+#include "model/builder.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What each level keeps for the backward pass. */
+static const unsigned level_keeps[] = {
+    [0] = KEEP_LN1 | KEEP_QKV | KEEP_ATT | KEEP_MID | KEEP_LN2 | KEEP_FC |
+          KEEP_GELU,
+    [1] = KEEP_QKV | KEEP_ATT | KEEP_MID | KEEP_FC,
+    [2] = KEEP_QKV | KEEP_ATT | KEEP_MID,
+    [3] = 0,
+};
+
+static void forget(block *k, unsigned keeps)
+{
+    const struct {
+        kept bit;
+        pl_buffer_id *buffer;
+    } fields[] = {
+        { KEEP_LN1, &k->ln1 },   { KEEP_LN1, &k->stat1 }, { KEEP_QKV, &k->qkv },
+        { KEEP_ATT, &k->att },   { KEEP_ATT, &k->lse },   { KEEP_MID, &k->mid },
+        { KEEP_LN2, &k->ln2 },   { KEEP_LN2, &k->stat2 }, { KEEP_FC, &k->fc },
+        { KEEP_GELU, &k->gelu },
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (!(keeps & fields[i].bit))
+            *fields[i].buffer = PL_NO_BUFFER;
+}
+
+/* ---- the classifier ---- */
+
+/* Logits, loss and (in training) gradients, chunk by chunk of rows: the
+ * logits of all rows never exist. Returns the gradient of lnf, if wanted. */
+static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
+                               pl_buffer_id tokens, pl_buffer_id loss)
+{
+    size_t V = b->s->V, C = b->s->C, chunk = b->gpt->layout.chunk_rows;
+    int train = b->program == PL_TRAIN;
+    pl_buffer_id wte = pl_build_weight(b, PL_WTE, -1), dlnf = PL_NO_BUFFER;
+    if (chunk > b->rows)
+        chunk = b->rows;
+    pl_buffer_id logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
+                                          PL_F32, chunk, V);
+    if (train)
+        dlnf = pl_build_buffer(b, -1, "dlnf", PL_CLASS_TRANSIENT, PL_F32,
+                               b->rows, C);
+    for (size_t row = 0; row < b->rows; row += chunk) {
+        size_t rows = b->rows - row < chunk ? b->rows - row : chunk;
+        pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, -1);
+        step->rows = rows;
+        step->cols = V;
+        step->inner = C;
+        pl_step_arg(step, PL_WRITE, logits);
+        pl_step_rows(step, PL_READ, lnf, row);
+        pl_step_arg(step, PL_READ, wte);
+        step = pl_build_step(b, PL_OP_CROSS_ENTROPY, -1);
+        step->rows = rows;
+        step->cols = V;
+        step->inner = row;
+        step->flags |= train ? PL_STEP_GRADIENT : 0;
+        pl_step_arg(step, PL_UPDATE, logits);
+        pl_step_arg(step, PL_WRITE, loss);
+        pl_step_arg(step, PL_READ, tokens);
+        if (!train)
+            continue;
+        step = pl_build_step(b, PL_OP_MATMUL, -1);
+        step->rows = rows;
+        step->cols = C;
+        step->inner = V;
+        pl_step_rows(step, PL_WRITE, dlnf, row);
+        pl_step_arg(step, PL_READ, logits);
+        pl_step_arg(step, PL_READ, wte);
+        pl_step_arg(step, PL_READ, PL_NO_BUFFER);
+        step = pl_build_step(b, PL_OP_MATMUL_DW, -1);
+        step->rows = rows;
+        step->cols = C;
+        step->inner = V;
+        pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_WTE, -1));
+        pl_step_arg(step, PL_READ, logits);
+        pl_step_rows(step, PL_READ, lnf, row);
+    }
+    return dlnf;
+}
+
+/* sums[s] = the loss of sequence s. */
+static void loss_sum(builder *b, pl_buffer_id sums, pl_buffer_id loss)
+{
+    pl_step *step = pl_build_step(b, PL_OP_LOSS_SUM, -1);
+    pl_step_arg(step, PL_UPDATE, sums);
+    pl_step_arg(step, PL_READ, loss);
+}
+
+/* ---- training ---- */
+
+/* The input's share of the tied embedding's gradient comes after the
+ * classifier's share of the whole batch: with micro-batches, dx waits. */
+static void embedding_backward(builder *b, pl_buffer_id tokens, pl_buffer_id dx)
+{
+    const pl_gpt_layout *layout = &b->gpt->layout;
+    if (layout->micro < layout->batch) {
+        size_t rows = layout->batch * b->T;
+        pl_buffer_id carry = pl_build_buffer(b, -1, "carry", PL_CLASS_TRANSIENT,
+                                             PL_F32, rows, b->s->C);
+        pl_step *step = pl_build_step(b, PL_OP_CARRY, -1);
+        step->cols = b->s->C;
+        pl_step_arg(step, PL_UPDATE, carry);
+        pl_step_arg(step, PL_READ, dx);
+        pl_graph_end_loop(b->graph, b->program);
+        b->rows = rows;
+        dx = carry;
+    }
+    pl_step *step = pl_build_dropped(b, PL_OP_EMBED_BWD, -1, PL_DROP_EMBED);
+    step->cols = b->s->C;
+    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_WTE, -1));
+    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_WPE, -1));
+    pl_step_arg(step, PL_READ, dx);
+    pl_step_arg(step, PL_READ, tokens);
+    if (layout->micro == layout->batch)
+        pl_graph_end_loop(b->graph, b->program);
+}
+
+static void final_layernorm_backward(builder *b, pl_buffer_id dx,
+                                     pl_buffer_id dlnf, pl_buffer_id x,
+                                     pl_buffer_id stats)
+{
+    pl_step *step = pl_build_step(b, PL_OP_LAYERNORM_BWD, -1);
+    step->cols = b->s->C;
+    pl_step_arg(step, PL_WRITE, dx);
+    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_LNF_W, -1));
+    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_LNF_B, -1));
+    pl_step_arg(step, PL_READ, dlnf);
+    pl_step_arg(step, PL_READ, x);
+    pl_step_arg(step, PL_READ, stats);
+    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_LNF_W, -1));
+}
+
+static void build_train(builder *b)
+{
+    pl_gpt *gpt = b->gpt;
+    const pl_gpt_layout *layout = &gpt->layout;
+    block *blocks;
+    pl_buffer_id stats;
+
+    b->program = PL_TRAIN;
+    b->T = layout->train_T ? layout->train_T : b->s->T;
+    PL_CHECK(b->T <= b->s->T);
+    b->rows = layout->micro * b->T;
+    b->dropout = layout->dropout;
+    if (b->graph->status ||
+        (b->graph->status = pl_heap_take(b->graph->heap, &blocks, b->s->L,
+                                         sizeof *blocks, &b->graph->error)))
+        return;
+    b->graph->programs[PL_TRAIN].loop_steps = SIZE_MAX; /* open until ended */
+    gpt->train_tokens = pl_build_buffer(b, -1, "tokens", PL_CLASS_TOKENS,
+                                        PL_I32, layout->batch, b->T + 1);
+    pl_graph_host(b->graph, gpt->train_tokens, PL_HOST_WRITES);
+    gpt->train_sums = pl_build_buffer(b, -1, "loss.sums", PL_CLASS_TOKENS,
+                                      PL_F64, layout->batch, 1);
+    pl_graph_host(b->graph, gpt->train_sums, PL_HOST_READS);
+
+    b->keeps = KEEP_X;
+    pl_buffer_id x = pl_build_embed(b, gpt->train_tokens);
+    for (size_t l = 0; l < b->s->L; l++) {
+        unsigned keeps = level_keeps[layout->levels[l]];
+        b->keeps = keeps | KEEP_X;
+        x = pl_build_block(b, (int)l, x, &blocks[l]);
+        forget(&blocks[l], keeps);
+    }
+    b->keeps = 0;
+    pl_buffer_id lnf = pl_build_lnf(b, x, b->rows, &stats);
+    pl_buffer_id loss = pl_build_buffer(b, -1, "loss", PL_CLASS_TRANSIENT,
+                                        PL_F32, b->rows, 1);
+    pl_buffer_id dlnf = classifier(b, lnf, gpt->train_tokens, loss);
+    loss_sum(b, gpt->train_sums, loss);
+    pl_buffer_id dx = pl_build_buffer(b, -1, "dx", PL_CLASS_TRANSIENT, PL_F32,
+                                      b->rows, b->s->C);
+    final_layernorm_backward(b, dx, dlnf, x, stats);
+    for (size_t l = b->s->L; l-- > 0;)
+        pl_build_block_backward(b, (int)l, &blocks[l], dx);
+    embedding_backward(b, gpt->train_tokens, dx);
+}
+
+/* ---- update ---- */
+
+static void build_update(builder *b)
+{
+    pl_gpt *gpt = b->gpt;
+    size_t slots = pl_param_slots(b->s), partials = 0;
+
+    b->program = PL_UPDATE_WEIGHTS;
+    for (size_t i = 0; i < slots; i++) {
+        pl_param param = pl_param_at(b->s, i);
+        if (pl_param_present(b->s, &param))
+            partials += (param.rows * param.cols + PL_SUMSQ_BLOCK - 1) /
+                        PL_SUMSQ_BLOCK;
+    }
+    pl_buffer_id partial = pl_build_buffer(
+        b, -1, "norm.partials", PL_CLASS_TRANSIENT, PL_F64, partials, 1);
+    size_t row = 0;
+    for (size_t i = 0; i < slots; i++) {
+        pl_param param = pl_param_at(b->s, i);
+        if (gpt->gradients[i] == PL_NO_BUFFER)
+            continue;
+        pl_step *step = pl_build_step(b, PL_OP_SUMSQ, param.layer);
+        step->rows = param.rows * param.cols;
+        pl_step_rows(step, PL_WRITE, partial, row);
+        pl_step_arg(step, PL_READ, gpt->gradients[i]);
+        row += (step->rows + PL_SUMSQ_BLOCK - 1) / PL_SUMSQ_BLOCK;
+    }
+    pl_step *step = pl_build_step(b, PL_OP_CLIP, -1);
+    step->rows = partials;
+    pl_step_arg(step, PL_READ, partial);
+    for (size_t i = 0; i < slots; i++) {
+        pl_param param = pl_param_at(b->s, i);
+        if (gpt->gradients[i] == PL_NO_BUFFER)
+            continue;
+        step = pl_build_step(b, PL_OP_ADAMW, param.layer);
+        step->rows = param.rows * param.cols;
+        step->flags |= param.is_2d ? PL_STEP_DECAY : 0;
+        pl_step_arg(step, PL_UPDATE, gpt->weights[i]);
+        pl_step_arg(step, PL_UPDATE, gpt->gradients[i]);
+        pl_step_arg(step, PL_UPDATE, gpt->m[i]);
+        pl_step_arg(step, PL_UPDATE, gpt->v[i]);
+    }
+}
+
+/* ---- evaluation ---- */
+
+static void build_eval(builder *b)
+{
+    pl_gpt *gpt = b->gpt;
+    const pl_gpt_layout *layout = &gpt->layout;
+    pl_buffer_id stats;
+    block k;
+
+    b->program = PL_EVAL;
+    b->T = layout->eval_T;
+    b->rows = layout->eval_micro * b->T;
+    b->graph->programs[PL_EVAL].loop_steps = SIZE_MAX;
+    gpt->eval_tokens = pl_build_buffer(b, -1, "tokens", PL_CLASS_TOKENS, PL_I32,
+                                       layout->eval_micro, b->T + 1);
+    pl_graph_host(b->graph, gpt->eval_tokens, PL_HOST_WRITES);
+    gpt->eval_sums = pl_build_buffer(b, -1, "loss.sums", PL_CLASS_TOKENS,
+                                     PL_F64, layout->eval_micro, 1);
+    pl_graph_host(b->graph, gpt->eval_sums, PL_HOST_READS);
+    pl_buffer_id x = pl_build_embed(b, gpt->eval_tokens);
+    for (size_t l = 0; l < b->s->L; l++)
+        x = pl_build_block(b, (int)l, x, &k);
+    pl_buffer_id lnf = pl_build_lnf(b, x, b->rows, &stats);
+    pl_buffer_id loss = pl_build_buffer(b, -1, "loss", PL_CLASS_TRANSIENT,
+                                        PL_F32, b->rows, 1);
+    classifier(b, lnf, gpt->eval_tokens, loss);
+    loss_sum(b, gpt->eval_sums, loss);
+    pl_graph_end_loop(b->graph, PL_EVAL);
+}
+
+/* ---- decoding ---- */
+
+static void build_sample(builder *b)
+{
+    pl_gpt *gpt = b->gpt;
+    pl_buffer_id stats;
+    block k;
+
+    b->program = PL_SAMPLE;
+    b->T = b->s->T;
+    b->rows = gpt->layout.prefill;
+    if (b->graph->status ||
+        (b->graph->status = pl_heap_take(b->graph->heap, &b->cache, b->s->L,
+                                         sizeof *b->cache, &b->graph->error)))
+        return;
+    b->graph->programs[PL_SAMPLE].loop_steps = SIZE_MAX;
+    for (size_t l = 0; l < b->s->L; l++) /* keys, then values */
+        b->cache[l] = pl_build_buffer(b, (int)l, "cache", PL_CLASS_CACHE,
+                                      PL_F32, 2 * b->T, b->s->A);
+    gpt->sample_tokens = pl_build_buffer(b, -1, "tokens", PL_CLASS_TOKENS,
+                                         PL_I32, b->rows, 1);
+    pl_graph_host(b->graph, gpt->sample_tokens, PL_HOST_WRITES);
+    gpt->sample_work = pl_build_buffer(b, -1, "work", PL_CLASS_TRANSIENT,
+                                       PL_F32, 1, b->s->V);
+    pl_graph_host(b->graph, gpt->sample_work, PL_HOST_READS);
+    gpt->sample_logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
+                                         PL_F32, 1, b->s->V);
+    pl_graph_host(b->graph, gpt->sample_logits, PL_HOST_READS);
+
+    b->flags = PL_STEP_RUN_ROWS;
+    pl_buffer_id x = pl_build_embed(b, gpt->sample_tokens);
+    for (size_t l = 0; l < b->s->L; l++)
+        x = pl_build_block(b, (int)l, x, &k);
+    b->flags = PL_STEP_LAST_ROW; /* only the last position's logits matter */
+    b->rows = 1;
+    pl_buffer_id lnf = pl_build_lnf(b, x, 1, &stats);
+    b->flags = 0;
+    pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, -1);
+    step->cols = b->s->V;
+    step->inner = b->s->C;
+    pl_step_arg(step, PL_WRITE, gpt->sample_logits);
+    pl_step_arg(step, PL_READ, lnf);
+    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_WTE, -1));
+    /* the host's copy to choose from: written by it, after the last step */
+    step = pl_build_step(b, PL_OP_FETCH, -1);
+    pl_step_arg(step, PL_WRITE, gpt->sample_work);
+    pl_step_arg(step, PL_READ, gpt->sample_logits);
+    pl_graph_end_loop(b->graph, PL_SAMPLE);
+    b->cache = NULL;
+}
+
+/* ---- saving ---- */
+
+static void build_save(builder *b)
+{
+    pl_gpt *gpt = b->gpt;
+    pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v };
+
+    b->program = PL_SAVE;
+    gpt->slice = pl_build_buffer(b, -1, "slice", PL_CLASS_TRANSIENT, PL_U8,
+                                 gpt->layout.slice_bytes, 1);
+    pl_graph_host(b->graph, gpt->slice, PL_HOST_WRITES);
+    for (size_t set = 0; set < sizeof sets / sizeof sets[0]; set++)
+        for (size_t i = 0; i < pl_param_slots(b->s); i++) {
+            if (sets[set][i] == PL_NO_BUFFER)
+                continue;
+            pl_step *step = pl_build_step(b, PL_OP_FETCH, -1);
+            pl_step_arg(step, PL_WRITE, gpt->slice);
+            pl_step_arg(step, PL_READ, sets[set][i]);
+        }
+}
+
+/* ---- what lives throughout ---- */
+
+static pl_buffer_id *build_set(builder *b, const char *prefix, pl_class class)
+{
+    pl_graph *graph = b->graph;
+    size_t slots = pl_param_slots(b->s);
+    pl_buffer_id *set = NULL;
+
+    if (!graph->status)
+        graph->status = pl_heap_take(graph->heap, &set, slots, sizeof *set,
+                                     &graph->error);
+    for (size_t i = 0; i < slots && !graph->status; i++) {
+        pl_param param = pl_param_at(b->s, i);
+        char text[PL_PARAM_NAME_BYTES + 8];
+        const char *name = NULL;
+        set[i] = PL_NO_BUFFER;
+        if (!pl_param_present(b->s, &param))
+            continue;
+        snprintf(text, sizeof text, "%s%s", prefix, param.name);
+        graph->status = pl_heap_text(graph->heap, &name, text, strlen(text),
+                                     &graph->error);
+        if (!graph->status)
+            set[i] = pl_graph_buffer(graph, name, class, PL_F32, param.rows,
+                                     param.cols);
+    }
+    return set;
+}
+
+static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
+{
+    builder b = { .gpt = gpt, .graph = &gpt->graph, .s = &gpt->shape };
+    int train = gpt->layout.purpose == PL_FOR_TRAINING;
+
+    pl_graph_begin(&gpt->graph, heap);
+    gpt->scalars = pl_graph_buffer(&gpt->graph, "scalars", PL_CLASS_CONTROL,
+                                   PL_U8, sizeof(pl_scalars), 1);
+    gpt->graph.scalars = gpt->scalars;
+    gpt->weights = build_set(&b, "", PL_CLASS_WEIGHT);
+    if (train) {
+        gpt->gradients = build_set(&b, "g.", PL_CLASS_GRADIENT);
+        gpt->m = build_set(&b, "m.", PL_CLASS_MOMENT);
+        gpt->v = build_set(&b, "v.", PL_CLASS_MOMENT);
+    }
+    void (*const programs[])(builder *) = { build_train, build_update,
+                                            build_eval, build_sample,
+                                            build_save };
+    for (int i = 0; i < PL_PROGRAM_COUNT && !gpt->graph.status; i++)
+        if (train || i == PL_SAMPLE) {
+            builder fresh = b;
+            programs[i](&fresh);
+        }
+    pl_status status = pl_graph_finish(&gpt->graph, err);
+    if (status)
+        return status;
+    return pl_place(&gpt->placement, &gpt->graph, err);
+}
+
+/* Shrinks what is larger than the memory that training needs anyway. Returns
+ * whether anything changed. */
+static int shrink_to_training(pl_gpt_layout *layout, const pl_placement *place)
+{
+    const size_t room = place->program_bytes[PL_TRAIN];
+    const struct {
+        pl_program_id program;
+        size_t *size, least;
+    } sizes[] = {
+        { PL_EVAL, &layout->eval_micro, 1 },
+        { PL_SAMPLE, &layout->prefill, 1 },
+        { PL_SAVE, &layout->slice_bytes, PL_ARENA_ALIGN },
+    };
+    int changed = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (place->program_bytes[sizes[i].program] > room &&
+            *sizes[i].size > sizes[i].least) {
+            *sizes[i].size /= 2;
+            changed = 1;
+        }
+    return changed;
+}
+
+pl_status pl_gpt_make(pl_gpt *gpt, const pl_shape *shape,
+                      const pl_gpt_layout *layout, pl_heap *heap, pl_error *err)
+{
+    pl_gpt_layout tried = *layout;
+    int again = layout->purpose == PL_FOR_TRAINING;
+
+    while (again) {
+        pl_heap trial = pl_heap_make(heap->limit_bytes);
+        pl_gpt candidate = { .shape = *shape, .layout = tried };
+        pl_status status = build_all(&candidate, &trial, err);
+        again = !status && shrink_to_training(&tried, &candidate.placement);
+        pl_heap_close(&trial);
+        if (status)
+            return status;
+    }
+    *gpt = (pl_gpt){ .shape = *shape, .layout = tried };
+    return build_all(gpt, heap, err);
+}

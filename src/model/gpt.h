@@ -1,0 +1,69 @@
+/* gpt.h: the GPT as step lists.
+ *
+ * Builds the graph of a run (training micro-step, update, evaluation,
+ * decoding, saving) over one set of weights, and places it. Owns the meaning
+ * of the buffers; computes nothing. */
+#ifndef PL_MODEL_GPT_H
+#define PL_MODEL_GPT_H
+
+#include "model/params.h"
+#include "model/shape.h"
+#include "plan/graph.h"
+#include "plan/place.h"
+
+#include <stdint.h>
+
+/* What a run is built for: sampling needs neither gradients nor moments. */
+typedef enum pl_gpt_purpose { PL_FOR_TRAINING, PL_FOR_SAMPLING } pl_gpt_purpose;
+
+/* How the run is laid out. Nothing here changes a result. */
+typedef struct pl_gpt_layout {
+    pl_gpt_purpose purpose;
+    size_t batch;       /* sequences of one batch */
+    size_t micro;       /* of one micro-step; divides batch */
+    size_t train_T;     /* tokens of a training sequence; 0: shape's T */
+    size_t eval_T;      /* tokens of an evaluation sequence */
+    size_t eval_micro;  /* sequences evaluated at once */
+    size_t chunk_rows;  /* rows whose logits exist at once */
+    size_t prefill;     /* prompt tokens decoded at once */
+    size_t slice_bytes; /* of a tensor that is saved at once */
+    size_t threads;     /* scratch is per thread */
+    float dropout;
+    pl_dtype dtype;        /* storage of activations */
+    const uint8_t *levels; /* [L]: what each layer keeps, 0 to 3 */
+} pl_gpt_layout;
+
+typedef struct pl_gpt {
+    pl_shape shape;
+    pl_gpt_layout layout;
+    pl_graph graph;
+    pl_placement placement;
+    /* per slot of params.h; PL_NO_BUFFER where absent */
+    pl_buffer_id *weights, *gradients, *m, *v;
+    pl_buffer_id scalars;
+    pl_buffer_id train_tokens; /* int32 [batch, train_T + 1] */
+    pl_buffer_id train_sums;   /* float64 [batch]: loss summed per sequence */
+    pl_buffer_id eval_tokens, eval_sums; /* [eval_micro] likewise */
+    pl_buffer_id sample_tokens;          /* int32 [prefill] */
+    pl_buffer_id sample_logits;          /* float32 [V] */
+    pl_buffer_id sample_work;            /* float32 [V], the host's */
+    pl_buffer_id slice;                  /* uint8 [slice_bytes] */
+} pl_gpt;
+
+/* The literal layout of a config: batch_size sequences at once; evaluation,
+ * prefill and save slices cut so that they fit the memory that training needs
+ * anyway. */
+PL_MUST_CHECK pl_status pl_gpt_layout_make(pl_gpt_layout *layout,
+                                           const pl_shape *shape,
+                                           const pl_config *config,
+                                           pl_gpt_purpose purpose,
+                                           pl_heap *heap, pl_error *err);
+
+/* Builds and places. All memory is `heap`'s. Evaluation, sampling and saving
+ * are shrunk (eval_micro, prefill, slice_bytes) until they add no byte to
+ * training's peak; gpt->layout holds what was chosen. */
+PL_MUST_CHECK pl_status pl_gpt_make(pl_gpt *gpt, const pl_shape *shape,
+                                    const pl_gpt_layout *layout, pl_heap *heap,
+                                    pl_error *err);
+
+#endif

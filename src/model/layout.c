@@ -1,0 +1,89 @@
+/* layout.c: the literal layout of a config, before anything is shrunk. */
+#include "base/cpu.h"
+#include "base/threads.h"
+#include "model/gpt.h"
+
+#include <string.h>
+
+enum {
+    CHUNK_BYTES = 64 * 1024 * 1024, /* of logits that exist at once */
+    CHUNK_LEAST_ROWS = 64,          /* fewer make poor matrix products */
+    SLICE_BYTES = 4 * 1024 * 1024,
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t chunk_rows(size_t V)
+{
+    size_t rows = CHUNK_BYTES / sizeof(float) / V;
+    return rows > CHUNK_LEAST_ROWS ? rows : CHUNK_LEAST_ROWS;
+}
+
+static pl_status make_levels(const uint8_t **out, const pl_checkpointing *wish,
+                             size_t L, pl_heap *heap, pl_error *err)
+{
+    uint8_t *levels;
+    pl_status status = pl_heap_take(heap, &levels, L, 1, err);
+    if (status)
+        return status;
+    for (size_t l = 0; l < L; l++)
+        switch (wish->kind) {
+        case PL_CHECKPOINTING_OFF:
+            levels[l] = 0;
+            break;
+        case PL_CHECKPOINTING_ON:
+            levels[l] = PL_MAX_LEVEL;
+            break;
+        case PL_CHECKPOINTING_LEVEL:
+            levels[l] = (uint8_t)wish->level;
+            break;
+        case PL_CHECKPOINTING_LIST:
+            levels[l] = (uint8_t)wish->levels[l];
+            break;
+        }
+    *out = levels;
+    return PL_OK;
+}
+
+static pl_dtype dtype_of(const pl_config *config)
+{
+    return strcmp(config->dtype, "float16") == 0    ? PL_F16
+           : strcmp(config->dtype, "bfloat16") == 0 ? PL_BF16
+                                                    : PL_F32;
+}
+
+pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
+                             const pl_config *config, pl_gpt_purpose purpose,
+                             pl_heap *heap, pl_error *err)
+{
+    size_t batch = (size_t)config->batch_size;
+    size_t eval_batch = config->eval_batch_size != PL_NONE
+                            ? (size_t)config->eval_batch_size
+                            : batch;
+    size_t eval_T = config->eval_block_size != PL_NONE
+                        ? (size_t)config->eval_block_size
+                        : shape->T;
+    int threads = config->threads != PL_NONE ? (int)config->threads
+                                             : pl_cpu_count();
+
+    *layout = (pl_gpt_layout){
+        .purpose = purpose,
+        .batch = batch,
+        .micro = batch,
+        .eval_T = eval_T,
+        /* more rows than training's would only have to be shrunk again */
+        .eval_micro = smaller(eval_batch, batch * (shape->T / eval_T)),
+        .chunk_rows = chunk_rows(shape->V),
+        .prefill = shape->T,
+        .slice_bytes = SLICE_BYTES,
+        .threads = (size_t)(threads < PL_MAX_THREADS ? threads
+                                                     : PL_MAX_THREADS),
+        .dropout = (float)config->dropout,
+        .dtype = dtype_of(config),
+    };
+    return make_levels(&layout->levels, &config->grad_checkpoint, shape->L,
+                       heap, err);
+}

@@ -1,0 +1,175 @@
+/* graph.c: building the step list and deriving lifetimes from it. */
+#include "plan/graph.h"
+#include "base/check.h"
+
+static const struct {
+    const char *name;
+    int lives;
+} classes[] = {
+#define PL_CLASS_ROW(id, text, lives_throughout)                               \
+    [id] = { text, lives_throughout },
+    PL_CLASS_TABLE(PL_CLASS_ROW)
+#undef PL_CLASS_ROW
+};
+
+static const char *const op_names[] = {
+#define PL_OP_ROW(id, text) [id] = text,
+    PL_OP_TABLE(PL_OP_ROW)
+#undef PL_OP_ROW
+};
+
+static const char *const program_names[] = {
+#define PL_PROGRAM_ROW(id, text) [id] = text,
+    PL_PROGRAM_TABLE(PL_PROGRAM_ROW)
+#undef PL_PROGRAM_ROW
+};
+
+const char *pl_class_name(pl_class class)
+{
+    return classes[class].name;
+}
+
+int pl_class_lives_throughout(pl_class class)
+{
+    return classes[class].lives;
+}
+
+const char *pl_op_name(pl_op op)
+{
+    return op_names[op];
+}
+
+const char *pl_program_name(pl_program_id program)
+{
+    return program_names[program];
+}
+
+void pl_graph_begin(pl_graph *graph, pl_heap *heap)
+{
+    *graph = (pl_graph){ .heap = heap };
+}
+
+pl_buffer_id pl_graph_buffer(pl_graph *graph, const char *name, pl_class class,
+                             pl_dtype dtype, size_t rows, size_t cols)
+{
+    pl_buffer buffer = { .name = name,
+                         .dtype = dtype,
+                         .shape = { rows, cols },
+                         .class = class,
+                         .program = -1 };
+
+    if (!graph->status)
+        graph->status = pl_tensor_bytes(name, dtype, buffer.shape,
+                                        &buffer.bytes, &graph->error);
+    if (!graph->status)
+        graph->status = pl_heap_grow(graph->heap, &graph->buffers,
+                                     &graph->capacity, graph->n_buffers + 1,
+                                     sizeof buffer, &graph->error);
+    if (graph->status)
+        return 0;
+    graph->buffers[graph->n_buffers] = buffer;
+    return (pl_buffer_id)graph->n_buffers++;
+}
+
+void pl_graph_host(pl_graph *graph, pl_buffer_id buffer, pl_host_use use)
+{
+    if (!graph->status)
+        graph->buffers[buffer].host = use;
+}
+
+pl_step *pl_graph_step(pl_graph *graph, pl_program_id program, pl_op op)
+{
+    static pl_step nowhere; /* takes what is appended after a failure */
+    pl_program *p = &graph->programs[program];
+
+    if (!graph->status)
+        graph->status = pl_heap_grow(graph->heap, &p->steps, &p->capacity,
+                                     p->n_steps + 1, sizeof *p->steps,
+                                     &graph->error);
+    pl_step *step = graph->status ? &nowhere : &p->steps[p->n_steps++];
+    *step = (pl_step){ .op = op, .layer = -1 };
+    return step;
+}
+
+void pl_step_rows(pl_step *step, pl_access access, pl_buffer_id buffer,
+                  size_t row)
+{
+    PL_CHECK(step->n_args < PL_MAX_ARGS);
+    step->args[step->n_args++] = (pl_arg){ buffer, access, row };
+}
+
+void pl_step_arg(pl_step *step, pl_access access, pl_buffer_id buffer)
+{
+    pl_step_rows(step, access, buffer, 0);
+}
+
+void pl_graph_end_loop(pl_graph *graph, pl_program_id program)
+{
+    graph->programs[program].loop_steps = graph->programs[program].n_steps;
+}
+
+/* ---- lifetimes ---- */
+
+/* One use of a buffer by step `at`. The first use inside a program must write,
+ * unless the host has written, or the loop hands it on from round to round. */
+static void note_use(pl_buffer *buffer, const pl_program *program, int id,
+                     size_t at, pl_access access)
+{
+    if (pl_class_lives_throughout(buffer->class))
+        return;
+    if (buffer->program < 0) {
+        int handed_on = access == PL_UPDATE && at < program->loop_steps;
+        int written = access == PL_WRITE || access == PL_SCRATCH;
+        PL_CHECK(written || handed_on || buffer->host == PL_HOST_WRITES);
+        buffer->program = id;
+        buffer->first = written ? at : 0;
+        buffer->last = handed_on ? program->loop_steps - 1 : at;
+    }
+    PL_CHECK(buffer->program == id);
+    PL_CHECK(access != PL_SCRATCH || buffer->first == at);
+    if (at > buffer->last)
+        buffer->last = at;
+}
+
+static void close_lifetime(pl_buffer *buffer, const pl_program *program)
+{
+    size_t loop = program->loop_steps;
+    if (buffer->first < loop && buffer->last >= loop)
+        buffer->first = 0; /* collected by the loop, used after it */
+    if (buffer->host == PL_HOST_READS)
+        buffer->last = program->n_steps - 1;
+}
+
+static void check_rows(const pl_graph *graph, const pl_arg *arg)
+{
+    PL_CHECK((size_t)arg->buffer < graph->n_buffers);
+    PL_CHECK(arg->row < graph->buffers[arg->buffer].shape.rows);
+}
+
+pl_status pl_graph_finish(pl_graph *graph, pl_error *err)
+{
+    if (graph->status)
+        return pl_fail(err, graph->status, "%s", graph->error.text);
+    for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
+        const pl_program *program = &graph->programs[id];
+        for (size_t at = 0; at < program->n_steps; at++) {
+            const pl_step *step = &program->steps[at];
+            for (int i = 0; i < step->n_args; i++) {
+                const pl_arg *arg = &step->args[i];
+                if (arg->buffer == PL_NO_BUFFER)
+                    continue;
+                check_rows(graph, arg);
+                note_use(&graph->buffers[arg->buffer], program, id, at,
+                         arg->access);
+            }
+        }
+    }
+    for (size_t i = 0; i < graph->n_buffers; i++) {
+        pl_buffer *buffer = &graph->buffers[i];
+        if (pl_class_lives_throughout(buffer->class))
+            continue;
+        PL_CHECK(buffer->program >= 0); /* a buffer that nobody uses */
+        close_lifetime(buffer, &graph->programs[buffer->program]);
+    }
+    return PL_OK;
+}

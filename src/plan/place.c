@@ -1,0 +1,205 @@
+/* place.c: greedy placement by size, and the bound it is compared with. */
+#include "plan/place.h"
+#include "base/check.h"
+
+#include <stdint.h>
+#include <string.h>
+
+typedef struct placer {
+    const pl_graph *graph;
+    pl_placement *result;
+    size_t *order;  /* buffers of one program, largest first */
+    size_t *placed; /* those that have a place, by offset */
+} placer;
+
+static int larger(const pl_graph *graph, size_t a, size_t b)
+{
+    const pl_buffer *x = &graph->buffers[a], *y = &graph->buffers[b];
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes;
+    return a < b; /* one order for one graph, whatever the sort */
+}
+
+/* Heapsort: in place, no worst case, and no library sort that allocates. */
+static void sift(const pl_graph *graph, size_t *order, size_t root, size_t n)
+{
+    for (size_t child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && larger(graph, order[child], order[child + 1]))
+            child++;
+        if (!larger(graph, order[root], order[child]))
+            return;
+        size_t swap = order[root];
+        order[root] = order[child];
+        order[child] = swap;
+    }
+}
+
+static void sort_by_size(const pl_graph *graph, size_t *order, size_t n)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sift(graph, order, i, n);
+    for (size_t end = n; end-- > 1;) {
+        size_t swap = order[0];
+        order[0] = order[end];
+        order[end] = swap;
+        sift(graph, order, 0, end);
+    }
+}
+
+static int meet(const pl_buffer *a, const pl_buffer *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* The lowest offset where `id` disturbs nobody it meets, found by walking the
+ * placed ones upwards; returns where to insert it to keep them sorted. */
+static void place_one(placer *p, size_t n_placed, size_t id, size_t base)
+{
+    const pl_graph *graph = p->graph;
+    size_t *offsets = p->result->offsets;
+    size_t need = pl_arena_round(graph->buffers[id].bytes), at = base;
+
+    for (size_t i = 0; i < n_placed; i++) {
+        size_t other = p->placed[i];
+        if (!meet(&graph->buffers[id], &graph->buffers[other]))
+            continue;
+        if (offsets[other] >= at + need)
+            break;
+        size_t end = offsets[other] +
+                     pl_arena_round(graph->buffers[other].bytes);
+        if (end > at)
+            at = end;
+    }
+    offsets[id] = at;
+    size_t slot = n_placed;
+    for (; slot > 0 && offsets[p->placed[slot - 1]] > at; slot--)
+        p->placed[slot] = p->placed[slot - 1];
+    p->placed[slot] = id;
+}
+
+static size_t place_program(placer *p, int program)
+{
+    const pl_graph *graph = p->graph;
+    size_t n = 0, end = 0, base = p->result->throughout_bytes;
+
+    for (size_t i = 0; i < graph->n_buffers; i++)
+        if (!pl_class_lives_throughout(graph->buffers[i].class) &&
+            graph->buffers[i].program == program)
+            p->order[n++] = i;
+    sort_by_size(graph, p->order, n);
+    for (size_t i = 0; i < n; i++) {
+        size_t id = p->order[i];
+        place_one(p, i, id, base);
+        size_t top = p->result->offsets[id] +
+                     pl_arena_round(graph->buffers[id].bytes) - base;
+        if (top > end)
+            end = top;
+    }
+    return end;
+}
+
+/* The most bytes that are live at one step of `program`. Live bytes change
+ * only where a buffer begins, so only those steps are asked. */
+static size_t most_live(const placer *p, int program, size_t n)
+{
+    const pl_graph *graph = p->graph;
+    size_t most = 0, most_at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t at = graph->buffers[p->order[i]].first, live = 0;
+        for (size_t j = 0; j < n; j++) {
+            const pl_buffer *other = &graph->buffers[p->order[j]];
+            if (other->first <= at && at <= other->last)
+                live += pl_arena_round(other->bytes);
+        }
+        if (live > most) {
+            most = live;
+            most_at = at;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        const pl_buffer *buffer = &graph->buffers[p->order[i]];
+        if (buffer->first <= most_at && most_at <= buffer->last)
+            p->result->class_bytes[program][buffer->class] += buffer->bytes;
+    }
+    return most;
+}
+
+static size_t count_of(const pl_graph *graph, int program)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < graph->n_buffers; i++)
+        n += !pl_class_lives_throughout(graph->buffers[i].class) &&
+             graph->buffers[i].program == program;
+    return n;
+}
+
+/* Every later sum is at most this one, so this is the only overflow check. */
+static pl_status check_total(const pl_graph *graph, pl_error *err)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < graph->n_buffers; i++)
+        if (pl_size_add(total, pl_arena_round(graph->buffers[i].bytes),
+                        &total) ||
+            total > SIZE_MAX / 4)
+            return pl_fail(err, PL_E_MEMORY,
+                           "the plan is larger than any address space (at "
+                           "tensor %s)",
+                           graph->buffers[i].name);
+    return PL_OK;
+}
+
+static void place_throughout(pl_placement *result, const pl_graph *graph)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < graph->n_buffers; i++) {
+        const pl_buffer *buffer = &graph->buffers[i];
+        if (!pl_class_lives_throughout(buffer->class))
+            continue;
+        result->offsets[i] = at;
+        at += pl_arena_round(buffer->bytes);
+        for (int program = 0; program < PL_PROGRAM_COUNT; program++)
+            result->class_bytes[program][buffer->class] += buffer->bytes;
+    }
+    result->throughout_bytes = at;
+}
+
+pl_status pl_place(pl_placement *placement, const pl_graph *graph,
+                   pl_error *err)
+{
+    placer p = { .graph = graph, .result = placement };
+    size_t most = 0, bound = 0;
+
+    *placement = (pl_placement){ 0 };
+    pl_status status = check_total(graph, err);
+    if (!status)
+        status = pl_heap_take(graph->heap, &placement->offsets,
+                              graph->n_buffers, sizeof(size_t), err);
+    if (!status)
+        status = pl_heap_take(graph->heap, &p.order, graph->n_buffers,
+                              sizeof(size_t), err);
+    if (!status)
+        status = pl_heap_take(graph->heap, &p.placed, graph->n_buffers,
+                              sizeof(size_t), err);
+    if (status)
+        return status;
+
+    place_throughout(placement, graph);
+    for (int program = 0; program < PL_PROGRAM_COUNT; program++) {
+        size_t bytes = place_program(&p, program);
+        size_t live = most_live(&p, program, count_of(graph, program));
+        placement->program_bytes[program] = bytes;
+        if (bytes > most)
+            most = bytes;
+        if (live > bound)
+            bound = live;
+    }
+    placement->arena_bytes = placement->throughout_bytes + most;
+    placement->lower_bound_bytes = placement->throughout_bytes + bound;
+    return PL_OK;
+}
+
+size_t pl_placement_peak(const pl_placement *placement, pl_program_id program)
+{
+    return placement->throughout_bytes + placement->program_bytes[program];
+}

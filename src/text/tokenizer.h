@@ -1,0 +1,74 @@
+/* tokenizer.h: text to token ids and back.
+ *
+ * Three kinds:
+ *   char  one token per Unicode code point of a fixed list; the id is the
+ *         place in the list. prepare sorts it, as nanoGPT's
+ *         sorted(list(set(data))) does; a list read from a file may have any
+ *         order.
+ *   byte  one token per byte, 256 of them.
+ *   none  token ids without a way to text: GPT-2's, whose vocabulary nanoGPT
+ *         pads to 50304.
+ *
+ * A value: its lists live in the heap that was given. Opens no file. */
+#ifndef PL_TEXT_TOKENIZER_H
+#define PL_TEXT_TOKENIZER_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum pl_tokenizer_kind {
+    PL_TOKENIZER_NONE,
+    PL_TOKENIZER_CHAR,
+    PL_TOKENIZER_BYTE,
+} pl_tokenizer_kind;
+
+enum {
+    PL_TOKENIZER_MAX_VOCAB = 65536, /* ids are stored in 16 bits */
+    PL_TOKENIZER_GPT2_VOCAB = 50304,
+    PL_TOKENIZER_TOKEN_BYTES = 4, /* the longest token */
+};
+
+typedef struct pl_tokenizer {
+    pl_tokenizer_kind kind;
+    int32_t vocab_size;
+    const uint32_t *codes; /* char: code point of each id; else NULL */
+    const uint32_t *order; /* char: the ids, by ascending code point */
+} pl_tokenizer;
+
+pl_tokenizer pl_tokenizer_make_none(void);
+pl_tokenizer pl_tokenizer_make_byte(void);
+
+/* A char tokenizer of codes[0..count), copied to `heap`. PL_E_FORMAT if there
+ * are none, more than fit, one isn't a scalar value, or one stands twice. */
+PL_MUST_CHECK pl_status pl_tokenizer_make_char(pl_tokenizer *tokenizer,
+                                               const uint32_t *codes,
+                                               size_t count, pl_heap *heap,
+                                               pl_error *err);
+
+/* "char", "byte" or "none". */
+const char *pl_tokenizer_kind_name(pl_tokenizer_kind kind);
+
+/* The id of a code point in a char tokenizer, -1 if it has none. */
+int32_t pl_tokenizer_id_of(const pl_tokenizer *tokenizer, uint32_t code);
+
+/* Encodes all of `text`. Never more ids than bytes, so a `capacity` of `bytes`
+ * always suffices; less may be an error. An unknown character or invalid UTF-8
+ * is PL_E_FORMAT with the character, its byte offset and line in `name` (a
+ * path, or "--start"). A kind without text is PL_E_UNSUPPORTED. */
+PL_MUST_CHECK pl_status pl_tokenizer_encode(const pl_tokenizer *tokenizer,
+                                            const char *text, size_t bytes,
+                                            const char *name, int32_t *ids,
+                                            size_t capacity, size_t *count,
+                                            pl_error *err);
+
+/* One token's bytes, *bytes of them, without a zero: so that text can be shown
+ * as it is made. A byte token may be a part of a character only. */
+PL_MUST_CHECK pl_status pl_tokenizer_decode(const pl_tokenizer *tokenizer,
+                                            int32_t id,
+                                            char out[PL_TOKENIZER_TOKEN_BYTES],
+                                            size_t *bytes, pl_error *err);
+
+#endif

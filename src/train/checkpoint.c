@@ -1,0 +1,243 @@
+/* checkpoint.c: writing. Names and sizes come from the parameter table, bytes
+ * from the device. */
+#include "train/checkpoint.h"
+#include "base/file.h"
+#include "format/jsontext.h"
+#include "format/safetensors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tensors ---- */
+
+typedef struct tensor_set {
+    pl_session *session;
+    int moments; /* m and v instead of the weights */
+} tensor_set;
+
+/* Row i of the model's file is slot i. The optimizer's file has m of every
+ * slot, then v; absent biases are left out of it. */
+static size_t slot_of(const tensor_set *set, size_t i, const char **prefix,
+                      pl_buffer_id *buffer)
+{
+    const pl_gpt *gpt = &set->session->gpt;
+    size_t slots = pl_param_slots(&gpt->shape);
+    *prefix = "";
+    if (!set->moments) {
+        *buffer = gpt->weights[i];
+        return i;
+    }
+    for (size_t at = 0; at < 2 * slots; at++) {
+        const pl_buffer_id *ids = at < slots ? gpt->m : gpt->v;
+        if (ids[at % slots] == PL_NO_BUFFER || i-- > 0)
+            continue;
+        *prefix = at < slots ? "m." : "v.";
+        *buffer = ids[at % slots];
+        return at % slots;
+    }
+    *buffer = PL_NO_BUFFER;
+    return 0;
+}
+
+static void describe(void *context, size_t i, pl_tensor_info *info)
+{
+    const tensor_set *set = context;
+    const char *prefix;
+    pl_buffer_id buffer;
+    size_t slot = slot_of(set, i, &prefix, &buffer);
+    pl_param param = pl_param_at(&set->session->gpt.shape, slot);
+    snprintf(info->name, sizeof info->name, "%s%s", prefix, param.name);
+    info->rank = param.is_2d ? 2 : 1;
+    info->dims[0] = param.rows;
+    info->dims[1] = param.cols;
+}
+
+static void read_tensor(void *context, size_t i, size_t at, void *out,
+                        size_t bytes)
+{
+    const tensor_set *set = context;
+    const char *prefix;
+    pl_buffer_id buffer;
+    slot_of(set, i, &prefix, &buffer);
+    if (buffer == PL_NO_BUFFER)
+        memset(out, 0, bytes);
+    else
+        pl_device_read(set->session->device, buffer, at, out, bytes);
+}
+
+static size_t count_moments(const pl_gpt *gpt)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++)
+        count += gpt->m[i] != PL_NO_BUFFER;
+    return 2 * count;
+}
+
+static pl_status write_tensors(pl_session *session, const char *folder,
+                               const char *file, int moments, pl_error *err)
+{
+    tensor_set set = { session, moments };
+    pl_tensor_source source = {
+        .context = &set,
+        .count = moments ? count_moments(&session->gpt)
+                         : pl_param_slots(&session->gpt.shape),
+        .describe = describe,
+        .read = read_tensor,
+    };
+    char path[PL_PATH_BYTES];
+    pl_status status = pl_path_join(path, folder, file, err);
+    if (status)
+        return status;
+    return pl_safetensors_write(
+        path, &source, pl_device_host(session->device, session->gpt.slice),
+        session->gpt.layout.slice_bytes, err);
+}
+
+/* ---- text ---- */
+
+static pl_status write_text(const char *folder, const char *file,
+                            const char *text, size_t bytes, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_status status = pl_path_join(path, folder, file, err);
+    if (status)
+        return status;
+    return pl_file_replace(path, text, bytes, err);
+}
+
+/* Hugging Face's GPT-2. A head_dim of its own can't be said there. */
+static pl_status write_hf_config(pl_session *session, const char *folder,
+                                 pl_error *err)
+{
+    const pl_shape *s = &session->shape;
+    pl_json_text j = pl_json_text_begin(session->text, PL_SESSION_TEXT_BYTES);
+    pl_json_text_string(&j, "model_type", "gpt2");
+    pl_json_text_raw(&j, "architectures", "[\"GPT2LMHeadModel\"]");
+    pl_json_text_string(&j, "activation_function",
+                        s->activation == PL_ACT_GELU ? "gelu" : "gelu_new");
+    pl_json_text_whole(&j, "vocab_size", s->V);
+    pl_json_text_whole(&j, "n_positions", s->T);
+    pl_json_text_whole(&j, "n_ctx", s->T);
+    pl_json_text_whole(&j, "n_embd", s->C);
+    pl_json_text_whole(&j, "n_layer", s->L);
+    pl_json_text_whole(&j, "n_head", s->H);
+    pl_json_text_whole(&j, "n_inner", 4 * s->C);
+    pl_json_text_raw(&j, "layer_norm_epsilon", "1e-05");
+    pl_json_text_real(&j, "embd_pdrop", session->config->dropout);
+    pl_json_text_real(&j, "attn_pdrop", session->config->dropout);
+    pl_json_text_real(&j, "resid_pdrop", session->config->dropout);
+    pl_json_text_raw(&j, "tie_word_embeddings", "true");
+    pl_json_text_raw(&j, "bos_token_id", s->V >= 50257 ? "50256" : "null");
+    pl_json_text_raw(&j, "eos_token_id", s->V >= 50257 ? "50256" : "null");
+    if (s->A != s->C)
+        pl_json_text_whole(&j, "plimsoll_head_dim", s->D);
+    pl_status status = pl_json_text_end(&j, err);
+    if (status)
+        return status;
+    return write_text(folder, "config.json", j.text, j.used, err);
+}
+
+static void put_model(pl_json_text *j, const pl_shape *s)
+{
+    pl_json_text_open(j, "model", '{');
+    pl_json_text_whole(j, "n_layer", s->L);
+    pl_json_text_whole(j, "n_head", s->H);
+    pl_json_text_whole(j, "head_dim", s->D);
+    pl_json_text_whole(j, "n_embd", s->C);
+    pl_json_text_whole(j, "vocab_size", s->V);
+    pl_json_text_whole(j, "block_size", s->T);
+    pl_json_text_raw(j, "bias", s->bias == PL_BIAS_ALL ? "true" : "false");
+    pl_json_text_string(j, "activation",
+                        s->activation == PL_ACT_GELU ? "gelu" : "gelu_tanh");
+    pl_json_text_close(j, '}');
+}
+
+static pl_status write_state(pl_session *session, const char *folder,
+                             pl_error *err)
+{
+    pl_json_text j = pl_json_text_begin(session->text, PL_SESSION_TEXT_BYTES);
+    pl_json_text_string(&j, "plimsoll", PL_VERSION);
+    pl_json_text_whole(&j, "step", session->step);
+    pl_json_text_real(&j, "best_val_loss", session->best_val_loss);
+    pl_json_text_whole(&j, "skipped", session->skipped);
+    put_model(&j, &session->shape);
+    pl_json_text_open(&j, "config", '{');
+    for (int key = 0; key < PL_KEY_COUNT; key++) {
+        char value[4096];
+        pl_config_value_text(session->config, (pl_key)key, value, sizeof value);
+        pl_json_text_string(&j, pl_key_row((pl_key)key)->name, value);
+    }
+    pl_json_text_close(&j, '}');
+    pl_status status = pl_json_text_end(&j, err);
+    if (status)
+        return status;
+    return write_text(folder, "state.json", j.text, j.used, err);
+}
+
+/* ---- the folder ---- */
+
+static pl_status write_parts(pl_session *session, const char *folder,
+                             pl_error *err)
+{
+    pl_status status = write_tensors(session, folder, "model.safetensors", 0,
+                                     err);
+    if (!status)
+        status = write_tensors(session, folder, "optimizer.safetensors", 1,
+                               err);
+    if (!status)
+        status = write_hf_config(session, folder, err);
+    if (!status && session->meta_text)
+        status = write_text(folder, "meta.json", session->meta_text,
+                            session->meta_bytes, err);
+    if (!status)
+        status = write_state(session, folder, err);
+    if (!status)
+        status = pl_folder_sync(folder, err);
+    return status;
+}
+
+/* Swaps the finished folder into its place and removes the old one. */
+static pl_status put_in_place(const char *fresh, const char *place,
+                              pl_error *err)
+{
+    pl_file_kind kind;
+    pl_status status = pl_file_look(place, &kind, err);
+    if (status)
+        return status;
+    if (kind == PL_FILE_ABSENT)
+        status = pl_file_rename(fresh, place, err);
+    else
+        status = pl_file_exchange(fresh, place, err);
+    if (!status)
+        status = pl_folder_sync_of(place, err);
+    if (!status && kind != PL_FILE_ABSENT)
+        status = pl_folder_remove_flat(fresh, err);
+    return status;
+}
+
+pl_status pl_checkpoint_save(pl_session *session, const char *name,
+                             pl_error *err)
+{
+    char place[PL_PATH_BYTES], fresh[PL_PATH_BYTES];
+    pl_status status = pl_path_join(place, session->config->out_dir, name, err);
+    if (!status)
+        status = pl_path_add(fresh, place, ".new", err);
+    if (!status)
+        status = pl_folder_make(session->config->out_dir, err);
+    if (!status)
+        status = pl_folder_remove_flat(fresh, err);
+    if (!status)
+        status = pl_folder_make(fresh, err);
+    if (!status)
+        status = write_parts(session, fresh, err);
+    if (!status)
+        status = put_in_place(fresh, place, err);
+    if (status) {
+        pl_error ignored;
+        pl_status undo = pl_folder_remove_flat(fresh, &ignored);
+        (void)undo;
+        return pl_fail_in(err, status, "cannot save %s: ", place);
+    }
+    return PL_OK;
+}

@@ -1,0 +1,300 @@
+/* checkpoint_load.c: reading what checkpoint.c wrote. */
+#include "base/file.h"
+#include "base/json.h"
+#include "format/safetensors.h"
+#include "train/checkpoint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STATE_MAX_BYTES = 1024 * 1024 };
+
+/* ---- state.json ---- */
+
+static pl_status want_size(const json_t *object, const char *key, size_t *out,
+                           const char *path, pl_error *err)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" must be a whole number",
+                       path, key);
+    *out = (size_t)json_integer_value(value);
+    return PL_OK;
+}
+
+static pl_status want_model(const json_t *root, pl_shape *shape,
+                            const char *path, pl_error *err)
+{
+    const json_t *model = json_object_get(root, "model");
+    const struct {
+        const char *key;
+        size_t *out;
+    } sizes[] = {
+        { "n_layer", &shape->L },    { "n_head", &shape->H },
+        { "head_dim", &shape->D },   { "n_embd", &shape->C },
+        { "vocab_size", &shape->V }, { "block_size", &shape->T },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        pl_status status = want_size(model, sizes[i].key, sizes[i].out, path,
+                                     err);
+        if (status)
+            return status;
+        if (*sizes[i].out == 0 || *sizes[i].out > (size_t)1 << 30)
+            return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" of %zu is no size",
+                           path, sizes[i].key, *sizes[i].out);
+    }
+    const char *activation = json_string_value(
+        json_object_get(model, "activation"));
+    const json_t *bias = json_object_get(model, "bias");
+    if (!json_is_boolean(bias) || !activation ||
+        (strcmp(activation, "gelu") != 0 &&
+         strcmp(activation, "gelu_tanh") != 0))
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: \"model\" needs \"bias\" true or false and "
+                       "\"activation\" gelu or gelu_tanh",
+                       path);
+    shape->bias = json_is_true(bias) ? PL_BIAS_ALL : PL_BIAS_NONE;
+    shape->activation = strcmp(activation, "gelu") == 0 ? PL_ACT_GELU
+                                                        : PL_ACT_GELU_TANH;
+    shape->A = shape->H * shape->D;
+    return PL_OK;
+}
+
+static pl_status parse_state(pl_checkpoint_state *state, const json_t *root,
+                             const char *path, pl_error *err)
+{
+    size_t step = 0, skipped = 0;
+    *state = (pl_checkpoint_state){ 0 };
+    pl_status status = want_size(root, "step", &step, path, err);
+    if (!status)
+        status = want_size(root, "skipped", &skipped, path, err);
+    if (!status)
+        status = want_model(root, &state->shape, path, err);
+    state->step = step;
+    state->skipped = skipped;
+    const json_t *best = json_object_get(root, "best_val_loss");
+    state->best_val_loss = json_is_number(best) ? json_number_value(best)
+                                                : HUGE_VAL;
+    return status;
+}
+
+static pl_status open_state(json_t **root, char path[PL_PATH_BYTES],
+                            const char *folder, pl_heap *heap, pl_error *err)
+{
+    char *text;
+    size_t bytes;
+    pl_status status = pl_path_join(path, folder, "state.json", err);
+    if (!status)
+        status = pl_file_read_all(path, STATE_MAX_BYTES, heap, &text, &bytes,
+                                  err);
+    if (!status)
+        status = pl_json_parse(text, bytes, path, root, err);
+    return status;
+}
+
+pl_status pl_checkpoint_read_state(pl_checkpoint_state *state,
+                                   const char *folder, pl_heap *heap,
+                                   pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    json_t *root = NULL;
+    pl_status status = open_state(&root, path, folder, heap, err);
+    if (!status)
+        status = parse_state(state, root, path, err);
+    json_decref(root);
+    return status;
+}
+
+pl_status pl_checkpoint_read_config(pl_config *config, const char *folder,
+                                    pl_heap *heap, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    const char *key;
+    json_t *root = NULL, *value;
+
+    *config = pl_config_make_default();
+    pl_status status = open_state(&root, path, folder, heap, err);
+    if (status)
+        goto free_json;
+    json_object_foreach(json_object_get(root, "config"), key, value)
+    {
+        char line[8192];
+        const char *text = json_string_value(value);
+        int used = snprintf(line, sizeof line, "%s = %s", key,
+                            text ? text : "None");
+        if (!text || used < 0 || (size_t)used >= sizeof line)
+            status = pl_fail(err, PL_E_FORMAT, "%s: config key %s has no value",
+                             path, key);
+        else
+            status = pl_config_parse(config, line, (size_t)used, path, heap,
+                                     err);
+        if (status)
+            break;
+    }
+free_json:
+    json_decref(root);
+    return status;
+}
+
+/* ---- which folder ---- */
+
+static pl_status has_state(const char *folder, int *yes, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_file_kind kind;
+    pl_status status = pl_path_join(path, folder, "state.json", err);
+    if (!status)
+        status = pl_file_look(path, &kind, err);
+    *yes = !status && kind == PL_FILE_PLAIN;
+    return status;
+}
+
+/* Of two complete checkpoints: the best is preferred for sampling, the one
+ * with more updates for resuming. */
+static pl_status choose(const char *newest, const char *best,
+                        pl_checkpoint_wish wish, pl_heap *heap,
+                        const char **chosen, pl_error *err)
+{
+    pl_checkpoint_state a, b;
+    *chosen = best;
+    if (wish == PL_WANT_BEST)
+        return PL_OK;
+    pl_status status = pl_checkpoint_read_state(&a, newest, heap, err);
+    if (!status)
+        status = pl_checkpoint_read_state(&b, best, heap, err);
+    if (!status && a.step >= b.step)
+        *chosen = newest;
+    return status;
+}
+
+pl_status pl_checkpoint_find(char folder[PL_PATH_BYTES], const char *out_dir,
+                             pl_checkpoint_wish wish, pl_heap *heap,
+                             pl_error *err)
+{
+    char newest[PL_PATH_BYTES], best[PL_PATH_BYTES];
+    int itself = 0, has_newest = 0, has_best = 0;
+    const char *chosen = NULL;
+
+    pl_status status = pl_path_join(newest, out_dir, PL_CHECKPOINT_NEWEST, err);
+    if (!status)
+        status = pl_path_join(best, out_dir, PL_CHECKPOINT_BEST, err);
+    if (!status)
+        status = has_state(out_dir, &itself, err);
+    if (!status)
+        status = has_state(newest, &has_newest, err);
+    if (!status)
+        status = has_state(best, &has_best, err);
+    if (status)
+        return status;
+    if (itself)
+        chosen = out_dir;
+    else if (has_newest && has_best)
+        status = choose(newest, best, wish, heap, &chosen, err);
+    else if (has_newest || has_best)
+        chosen = has_newest ? newest : best;
+    if (status)
+        return status;
+    if (!chosen)
+        return pl_fail(err, PL_E_IO,
+                       "%s: no checkpoint here (looked for state.json in it, "
+                       "in %s and in %s). Train one with: plimsoll train "
+                       "CONFIG --out_dir=%s",
+                       out_dir, newest, best, out_dir);
+    snprintf(folder, PL_PATH_BYTES, "%s", chosen);
+    return PL_OK;
+}
+
+/* ---- tensors ---- */
+
+static pl_status find_tensor(const pl_safetensors *st, const char *name,
+                             const pl_param *param, const pl_tensor_info **out,
+                             pl_error *err)
+{
+    const pl_tensor_info *info = pl_safetensors_find(st, name);
+    if (!info)
+        return pl_fail(err, PL_E_FORMAT, "%s: tensor %s is missing",
+                       st->file.path, name);
+    size_t rank = param->is_2d ? 2 : 1;
+    if (info->dtype != PL_TENSOR_F32 || info->rank != rank ||
+        info->dims[0] != param->rows ||
+        (rank == 2 && info->dims[1] != param->cols))
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: tensor %s: expected %zu x %zu float32, found %zu "
+                       "x %zu of another kind",
+                       st->file.path, name, param->rows, param->cols,
+                       info->rank > 0 ? info->dims[0] : 0,
+                       info->rank > 1 ? info->dims[1] : 1);
+    *out = info;
+    return PL_OK;
+}
+
+static pl_status load_tensor(pl_session *session, const pl_safetensors *st,
+                             const pl_tensor_info *info, pl_buffer_id buffer,
+                             pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (uint64_t at = 0; at < info->bytes && !status;) {
+        uint64_t left = info->bytes - at;
+        size_t bytes = left < PL_SESSION_STAGE_BYTES ? (size_t)left
+                                                     : PL_SESSION_STAGE_BYTES;
+        status = pl_safetensors_read(st, info, at, session->stage, bytes, err);
+        if (!status)
+            pl_device_write(session->device, buffer, (size_t)at, session->stage,
+                            bytes);
+        at += bytes;
+    }
+    return status;
+}
+
+static pl_status load_set(pl_session *session, const pl_safetensors *st,
+                          const char *prefix, const pl_buffer_id *buffers,
+                          pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < pl_param_slots(&session->shape) && !status; i++) {
+        pl_param param = pl_param_at(&session->shape, i);
+        char name[PL_TENSOR_NAME_BYTES];
+        const pl_tensor_info *info = NULL;
+        if (buffers[i] == PL_NO_BUFFER)
+            continue;
+        snprintf(name, sizeof name, "%s%s", prefix, param.name);
+        status = find_tensor(st, name, &param, &info, err);
+        if (!status)
+            status = load_tensor(session, st, info, buffers[i], err);
+    }
+    return status;
+}
+
+static pl_status open_part(pl_safetensors *st, const char *folder,
+                           const char *file, pl_heap *heap, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_status status = pl_path_join(path, folder, file, err);
+    if (status)
+        return status;
+    return pl_safetensors_open(st, path, heap, err);
+}
+
+pl_status pl_checkpoint_load(pl_session *session, const char *folder,
+                             pl_error *err)
+{
+    pl_safetensors st;
+    pl_status status = open_part(&st, folder, "model.safetensors",
+                                 session->heap, err);
+    if (status)
+        return status;
+    status = load_set(session, &st, "", session->gpt.weights, err);
+    pl_safetensors_close(&st);
+    if (status || session->gpt.layout.purpose == PL_FOR_SAMPLING)
+        return status;
+    status = open_part(&st, folder, "optimizer.safetensors", session->heap,
+                       err);
+    if (status)
+        return status;
+    status = load_set(session, &st, "m.", session->gpt.m, err);
+    if (!status)
+        status = load_set(session, &st, "v.", session->gpt.v, err);
+    pl_safetensors_close(&st);
+    return status;
+}

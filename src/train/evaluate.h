@@ -1,0 +1,29 @@
+/* evaluate.h: the loss on a split, on the same sequences every time. */
+#ifndef PL_TRAIN_EVALUATE_H
+#define PL_TRAIN_EVALUATE_H
+
+#include "data/batch.h"
+#include "train/session.h"
+
+typedef struct pl_eval {
+    double loss;           /* mean over all tokens */
+    double standard_error; /* of that mean, over sequences; NaN for one */
+    uint64_t sequences, tokens;
+} pl_eval;
+
+/* How an evaluation is watched, and asked to stop; may be NULL. */
+typedef struct pl_eval_watch {
+    void *context;
+    void (*progress)(void *context, pl_split split, uint64_t done,
+                     uint64_t total);
+    int (*stop)(void *context);
+} pl_eval_watch;
+
+/* eval_iters batches of eval_batch_size sequences of eval_block_size tokens:
+ * a prefix of one list that depends on the seed and the split alone.
+ * PL_E_STOPPED if the watch asked for it. */
+PL_MUST_CHECK pl_status pl_evaluate(pl_session *session, pl_split split,
+                                    const pl_eval_watch *watch, pl_eval *result,
+                                    pl_error *err);
+
+#endif

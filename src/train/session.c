@@ -1,0 +1,280 @@
+/* session.c: setting up a run, in the order in which things can go wrong:
+ * config, data, plan, memory, weights. */
+#include "train/session.h"
+#include "base/check.h"
+#include "base/threads.h"
+#include "data/batch.h"
+#include "text/meta.h"
+#include "train/checkpoint.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Program, C library and set-up tables: what a process of ours holds besides
+ * the arena and the threads' stacks. docs/memory.md has the measurement. */
+enum { RESERVE_FIXED_BYTES = 24 * 1024 * 1024 };
+
+size_t pl_session_reserve_bytes(size_t arena_bytes, size_t threads)
+{
+    /* 1/512: an 8-byte page-table entry per 4 KiB page */
+    return RESERVE_FIXED_BYTES + threads * PL_THREAD_STACK_BYTES +
+           arena_bytes / 512;
+}
+
+pl_scalars *pl_session_scalars(pl_session *session)
+{
+    return pl_device_host(session->device, session->gpt.scalars);
+}
+
+/* ---- what this version can run ---- */
+
+static pl_status check_supported(const pl_config *config, pl_error *err)
+{
+    if (strcmp(config->dtype, "float32") != 0)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "dtype = '%s' is planned but not yet trained by this "
+                       "version: use --dtype=float32 (`plimsoll plan` shows "
+                       "what each needs)",
+                       config->dtype);
+    if (strncmp(config->init_from, "gpt2", 4) == 0)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "init_from = '%s': this version cannot load OpenAI's "
+                       "weights yet. Use init_from = 'scratch' or 'resume'",
+                       config->init_from);
+    return PL_OK;
+}
+
+static void say_device(const pl_config *config, const pl_log *log)
+{
+    if (strcmp(config->device, "auto") != 0 &&
+        strcmp(config->device, "cpu") != 0)
+        pl_log_say(log, PL_LOG_NOTE,
+                   "device = '%s': this version runs on the processor, which "
+                   "is used instead",
+                   config->device);
+}
+
+/* The fields of kernels.h's dropout key. */
+static pl_status check_dropout(const pl_config *config, const pl_shape *s,
+                               pl_error *err)
+{
+    if (config->dropout > 0.0 &&
+        (s->T > PL_DROP_MAX_T || s->H > PL_DROP_MAX_HEADS ||
+         s->L > PL_DROP_MAX_LAYERS))
+        return pl_fail(err, PL_E_CONFIG,
+                       "dropout needs block_size <= %d, n_head <= %d and "
+                       "n_layer <= %d",
+                       PL_DROP_MAX_T, PL_DROP_MAX_HEADS, PL_DROP_MAX_LAYERS);
+    return PL_OK;
+}
+
+/* ---- parts ---- */
+
+pl_status pl_session_plan(pl_gpt *gpt, const pl_config *config,
+                          size_t vocab_size, const pl_log *log, pl_heap *heap,
+                          pl_error *err)
+{
+    pl_shape shape;
+    pl_gpt_layout layout;
+    pl_status status = pl_shape_make(&shape, config, vocab_size, log, err);
+    if (!status)
+        status = check_dropout(config, &shape, err);
+    if (!status)
+        status = pl_gpt_layout_make(&layout, &shape, config, PL_FOR_TRAINING,
+                                    heap, err);
+    if (!status)
+        status = pl_gpt_make(gpt, &shape, &layout, heap, err);
+    return status;
+}
+
+static pl_status open_device(pl_session *session, pl_error *err)
+{
+    pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
+    const pl_gpt *gpt = &session->gpt;
+    pl_status status = pl_heap_take(session->heap, &session->text,
+                                    PL_SESSION_TEXT_BYTES, 1, err);
+    if (!status)
+        status = pl_heap_take(session->heap, &session->stage,
+                              PL_SESSION_STAGE_BYTES, 1, err);
+    if (!status)
+        status = pl_device_open_cpu(
+            &session->device, &gpt->graph, &gpt->placement, &kernels,
+            (int)gpt->layout.threads, session->heap, err);
+    if (!status)
+        PL_CHECK(pl_device_used_bytes(session->device) ==
+                 gpt->placement.arena_bytes);
+    return status;
+}
+
+static void init_weights(pl_session *session)
+{
+    const size_t chunk = PL_SESSION_STAGE_BYTES / sizeof(float);
+    for (size_t i = 0; i < pl_param_slots(&session->shape); i++) {
+        pl_param param = pl_param_at(&session->shape, i);
+        size_t count = param.rows * param.cols;
+        if (!pl_param_present(&session->shape, &param))
+            continue;
+        for (size_t at = 0; at < count; at += chunk) {
+            size_t n = count - at < chunk ? count - at : chunk;
+            float *stage = (float *)(void *)session->stage;
+            pl_param_init(&session->shape, i, (unsigned)session->config->seed,
+                          at, n, stage);
+            pl_device_write(session->device, session->gpt.weights[i],
+                            at * sizeof(float), stage, n * sizeof(float));
+        }
+    }
+}
+
+static pl_status open_tokens(pl_session *session, pl_error *err)
+{
+    const pl_config *config = session->config;
+    pl_status status = pl_dataset_open(&session->dataset, "data",
+                                       config->dataset, session->heap, err);
+    if (status)
+        return status;
+    session->tokenizer = session->dataset.tokenizer;
+    for (int split = 0; split < 2 && !status; split++) {
+        const pl_shard *shard = &session->dataset.shards[split];
+        status = pl_batch_check(shard->file.path, shard->n_tokens,
+                                (size_t)config->block_size, err);
+    }
+    if (!status && session->tokenizer.kind != PL_TOKENIZER_NONE)
+        status = pl_meta_write(&session->tokenizer, session->heap,
+                               &session->meta_text, &session->meta_bytes, err);
+    if (status)
+        pl_dataset_close(&session->dataset);
+    return status;
+}
+
+/* ---- resuming ---- */
+
+/* A checkpoint fits a config only if they describe the same model. */
+static pl_status check_same_model(const pl_shape *have, const pl_shape *want,
+                                  const char *folder, pl_error *err)
+{
+    const struct {
+        const char *key;
+        size_t have, want;
+    } sizes[] = {
+        { "n_layer", have->L, want->L },
+        { "n_head", have->H, want->H },
+        { "head_dim", have->D, want->D },
+        { "n_embd", have->C, want->C },
+        { "vocab_size", have->V, want->V },
+        { "block_size", have->T, want->T },
+        { "bias", have->bias, want->bias },
+        { "activation (0 gelu, 1 gelu_tanh)", have->activation,
+          want->activation },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].have != sizes[i].want)
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s: %s is %zu in the checkpoint and %zu in the "
+                           "config. A checkpoint resumes the model it was "
+                           "made with: set it back, or start anew with another "
+                           "out_dir",
+                           folder, sizes[i].key, sizes[i].have, sizes[i].want);
+    return PL_OK;
+}
+
+static pl_status resume(pl_session *session, pl_error *err)
+{
+    char folder[PL_PATH_BYTES];
+    pl_checkpoint_state state;
+    pl_status status = pl_checkpoint_find(folder, session->config->out_dir,
+                                          PL_WANT_NEWEST, session->heap, err);
+    if (!status)
+        status = pl_checkpoint_read_state(&state, folder, session->heap, err);
+    if (!status)
+        status = check_same_model(&state.shape, &session->shape, folder, err);
+    if (!status)
+        status = pl_checkpoint_load(session, folder, err);
+    if (status)
+        return status;
+    session->step = state.step;
+    session->skipped = state.skipped;
+    session->best_val_loss = state.best_val_loss;
+    pl_log_say(session->log, PL_LOG_INFO,
+               "Resuming training from %s at iteration %llu", folder,
+               (unsigned long long)state.step);
+    return PL_OK;
+}
+
+/* ---- sessions ---- */
+
+pl_status pl_session_open_train(pl_session *session, const pl_config *config,
+                                const pl_log *log, pl_heap *heap, pl_error *err)
+{
+    *session = (pl_session){
+        .config = config, .log = log, .heap = heap, .best_val_loss = HUGE_VAL
+    };
+    pl_status status = check_supported(config, err);
+    if (status)
+        return status;
+    say_device(config, log);
+    status = open_tokens(session, err);
+    if (status)
+        return status;
+    status = pl_session_plan(&session->gpt, config,
+                             (size_t)session->tokenizer.vocab_size, log, heap,
+                             err);
+    if (status)
+        goto close_dataset;
+    session->shape = session->gpt.shape;
+    status = open_device(session, err);
+    if (status)
+        goto close_dataset;
+    if (strcmp(config->init_from, "resume") == 0)
+        status = resume(session, err);
+    else
+        init_weights(session);
+    if (status)
+        goto close_device;
+    pl_heap_seal(heap);
+    return PL_OK;
+close_device:
+    pl_device_close(session->device);
+close_dataset:
+    pl_dataset_close(&session->dataset);
+    return status;
+}
+
+pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
+                                 const char *folder, const pl_log *log,
+                                 pl_heap *heap, pl_error *err)
+{
+    pl_checkpoint_state state;
+    pl_gpt_layout layout;
+
+    *session = (pl_session){ .config = config, .log = log, .heap = heap };
+    say_device(config, log);
+    pl_status status = check_supported(config, err);
+    if (!status)
+        status = pl_checkpoint_read_state(&state, folder, heap, err);
+    if (!status)
+        status = pl_dataset_read_tokenizer(&session->tokenizer, folder, heap,
+                                           err);
+    if (status)
+        return status;
+    session->shape = state.shape;
+    status = pl_gpt_layout_make(&layout, &session->shape, config,
+                                PL_FOR_SAMPLING, heap, err);
+    if (!status)
+        status = pl_gpt_make(&session->gpt, &session->shape, &layout, heap,
+                             err);
+    if (!status)
+        status = open_device(session, err);
+    if (status)
+        return status;
+    status = pl_checkpoint_load(session, folder, err);
+    if (status)
+        pl_device_close(session->device);
+    return status;
+}
+
+void pl_session_close(pl_session *session)
+{
+    pl_device_close(session->device);
+    if (session->gpt.layout.purpose == PL_FOR_TRAINING)
+        pl_dataset_close(&session->dataset);
+}

@@ -1,0 +1,69 @@
+/* session.h: a run that is set up: model, arena, device, tokens.
+ *
+ * Opening a session does everything that can run out of memory or find the
+ * input wanting; afterwards the heap is sealed and nothing allocates. */
+#ifndef PL_TRAIN_SESSION_H
+#define PL_TRAIN_SESSION_H
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "data/dataset.h"
+#include "device/device.h"
+#include "model/gpt.h"
+
+#include <stdint.h>
+
+enum {
+    PL_SESSION_TEXT_BYTES = 64 * 1024,   /* a checkpoint's JSON files */
+    PL_SESSION_STAGE_BYTES = 256 * 1024, /* weights on their way in */
+};
+
+typedef struct pl_session {
+    const pl_config *config;
+    const pl_log *log;
+    pl_heap *heap;
+    pl_dataset dataset; /* training only */
+    pl_tokenizer tokenizer;
+    const char *meta_text; /* the tokenizer as meta.json, or NULL */
+    size_t meta_bytes;
+    pl_shape shape;
+    pl_gpt gpt;
+    pl_device *device;
+    char *text;           /* PL_SESSION_TEXT_BYTES */
+    char *stage;          /* PL_SESSION_STAGE_BYTES */
+    uint64_t step;        /* updates done */
+    double best_val_loss; /* infinite: none yet */
+    uint64_t skipped;     /* updates whose gradients were not finite */
+} pl_session;
+
+/* Training, evaluation and saving, from scratch or from the newest checkpoint
+ * in out_dir (init_from 'resume'). */
+PL_MUST_CHECK pl_status pl_session_open_train(pl_session *session,
+                                              const pl_config *config,
+                                              const pl_log *log, pl_heap *heap,
+                                              pl_error *err);
+
+/* Sampling only, from the checkpoint in `folder`. */
+PL_MUST_CHECK pl_status pl_session_open_sample(pl_session *session,
+                                               const pl_config *config,
+                                               const char *folder,
+                                               const pl_log *log, pl_heap *heap,
+                                               pl_error *err);
+
+void pl_session_close(pl_session *session);
+
+/* The plan of a config, without data, device or arena: shape, layout, step
+ * lists and placement. `vocab_size` as for pl_shape_make. */
+PL_MUST_CHECK pl_status pl_session_plan(pl_gpt *gpt, const pl_config *config,
+                                        size_t vocab_size, const pl_log *log,
+                                        pl_heap *heap, pl_error *err);
+
+/* The host's view of the scalars. */
+pl_scalars *pl_session_scalars(pl_session *session);
+
+/* Bytes outside the arena that a run may take: program, C library, stacks,
+ * set-up tables, page tables. Measured, and tested against the real thing. */
+size_t pl_session_reserve_bytes(size_t arena_bytes, size_t threads);
+
+#endif

@@ -1,0 +1,248 @@
+/* kernel_cases.h: how a kernel is judged.
+ *
+ * A case is a function that makes its inputs from fixed seeds, runs one op of
+ * one set of kernels on nth threads and hands over every output. judge() then
+ * compares each set with `ref`, and any number of threads with one, to the
+ * bit. Threads run one after the other: the contract has no barrier inside a
+ * kernel, so the order cannot matter.
+ *
+ * Every buffer stands between fences of NaN: a read beyond an input shows in
+ * the result, a write beyond an output breaks the fence. */
+#ifndef PL_TESTS_SUPPORT_KERNEL_CASES_H
+#define PL_TESTS_SUPPORT_KERNEL_CASES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- fenced buffers ---- */
+
+enum { FENCE = 61, FENCED_MAX = 256 };
+
+typedef struct fenced {
+    float *block;
+    size_t count;
+} fenced;
+
+static fenced fenced_all[FENCED_MAX];
+static size_t fenced_count;
+
+/* A quiet NaN that no computation makes. */
+static inline float fence_nan(void)
+{
+    const uint32_t bits = 0x7fc0deadu;
+    float nan;
+    memcpy(&nan, &bits, sizeof nan);
+    return nan;
+}
+
+/* `count` floats of fence_nan() between two fences, whose odd width puts the
+ * buffer on no vector's boundary. */
+static inline float *fenced_blank(size_t count)
+{
+    const size_t whole = count + 2 * FENCE;
+    float *block = malloc(whole * sizeof *block);
+    assert_non_null(block);
+    assert_true(fenced_count < FENCED_MAX);
+    for (size_t i = 0; i < whole; i++)
+        block[i] = fence_nan();
+    fenced_all[fenced_count++] = (fenced){ block, count };
+    return block + FENCE;
+}
+
+/* Checks every fence and frees every buffer. */
+static inline void fenced_release(void)
+{
+    const float nan = fence_nan();
+    while (fenced_count) {
+        const fenced f = fenced_all[--fenced_count];
+        for (size_t i = 0; i < FENCE; i++) {
+            assert_memory_equal(&f.block[i], &nan, sizeof nan);
+            assert_memory_equal(&f.block[FENCE + f.count + i], &nan,
+                                sizeof nan);
+        }
+        free(f.block);
+    }
+}
+
+/* Uniform in [-1, 1), multiples of 2^-12 so that finite differences step
+ * exactly. */
+static inline float random_value(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return ((float)(*seed >> 19) - 4096.0f) / 4096.0f;
+}
+
+static inline float *fenced_random(size_t count, uint32_t seed, float scale)
+{
+    float *x = fenced_blank(count);
+    for (size_t i = 0; i < count; i++)
+        x[i] = random_value(&seed) * scale;
+    return x;
+}
+
+/* [rows, row] of which only the first `columns` of each row hold numbers. */
+static inline float *fenced_matrix(size_t rows, size_t columns, size_t row,
+                                   uint32_t seed)
+{
+    float *x = fenced_blank(rows * row);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            x[r * row + c] = random_value(&seed);
+    return x;
+}
+
+/* ---- outcomes ---- */
+
+typedef struct outcome {
+    double *values;
+    size_t count;
+} outcome;
+
+static inline void outcome_grow(outcome *o, size_t more)
+{
+    o->values = realloc(o->values, (o->count + more + 1) * sizeof *o->values);
+    assert_non_null(o->values);
+}
+
+static inline void outcome_add(outcome *o, const float *x, size_t count)
+{
+    outcome_grow(o, count);
+    for (size_t i = 0; i < count; i++)
+        o->values[o->count++] = (double)x[i];
+}
+
+static inline void outcome_add_double(outcome *o, const double *x, size_t count)
+{
+    outcome_grow(o, count);
+    for (size_t i = 0; i < count; i++)
+        o->values[o->count++] = x[i];
+}
+
+typedef struct tolerance {
+    const char *what;
+    double absolute, relative;
+} tolerance;
+
+static inline int same_bits(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static inline void expect_same(const char *what, const outcome *a,
+                               const outcome *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        if (!same_bits(a->values[i], b->values[i]))
+            fail_msg("%s: element %zu is %.9g or %.9g", what, i, a->values[i],
+                     b->values[i]);
+}
+
+static inline void expect_close(const tolerance *t, const char *who,
+                                const outcome *got, const outcome *want)
+{
+    assert_int_equal(got->count, want->count);
+    for (size_t i = 0; i < got->count; i++) {
+        const double g = got->values[i], w = want->values[i];
+        if (!same_bits(g, w) &&
+            !(fabs(g - w) <= t->absolute + t->relative * fabs(w)))
+            fail_msg("%s, %s: element %zu is %.9g, not %.9g", t->what, who, i,
+                     g, w);
+    }
+}
+
+/* ---- the judge ---- */
+
+typedef void case_fn(const pl_kernels *set, const void *shape, int nth,
+                     outcome *out);
+
+/* Runs one op on nth threads. */
+#define RUN_OP(set, op, args, nth)                                             \
+    do {                                                                       \
+        for (int ith_ = 0; ith_ < (nth); ith_++)                               \
+            (set)->op((args), ith_, (nth));                                    \
+    } while (0)
+
+static inline outcome run_case(case_fn *run, const pl_kernels *set,
+                               const void *shape, int nth)
+{
+    outcome o = { 0 };
+    run(set, shape, nth, &o);
+    fenced_release();
+    return o;
+}
+
+static inline void judge(case_fn *run, const void *shape, const tolerance *t)
+{
+    static const int threads[] = { 2, 3, 5 };
+    const pl_kernels ref = pl_kernels_ref();
+    const pl_isa best = pl_cpu_isa();
+    outcome want = run_case(run, &ref, shape, 1), fused = { 0 };
+    for (int isa = PL_ISA_BASE; isa <= (int)best; isa++) {
+        const pl_kernels set = pl_kernels_for((pl_isa)isa);
+        outcome one = run_case(run, &set, shape, 1);
+        expect_close(t, set.name, &one, &want);
+        for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+            outcome many = run_case(run, &set, shape, threads[i]);
+            expect_same("threads", &many, &one);
+            free(many.values);
+        }
+        /* Same lanes, same chains, same exp: same bits by construction. */
+        if (isa > PL_ISA_AVX2)
+            expect_same("avx2 and the set above it", &one, &fused);
+        free(fused.values);
+        fused = one;
+    }
+    free(fused.values);
+    free(want.values);
+}
+
+/* ---- finite differences ---- */
+
+/* gradient[i] against the fourth-order central difference of loss(context) in
+ * x[i]. The step is a power of two, so x +- step is exact for random_value. */
+static inline void expect_gradient(const char *what,
+                                   double (*loss)(void *context), void *context,
+                                   float *x, size_t count,
+                                   const float *gradient, double allowed)
+{
+    const float step = 1.0f / 64;
+    for (size_t i = 0; i < count; i++) {
+        const float kept = x[i];
+        double at[4];
+        static const int steps[4] = { 1, -1, 2, -2 };
+        for (int s = 0; s < 4; s++) {
+            x[i] = kept + (float)steps[s] * step;
+            at[s] = loss(context);
+        }
+        x[i] = kept;
+        const double slope = (8 * (at[0] - at[1]) - (at[2] - at[3])) /
+                             (12 * (double)step);
+        if (!(fabs(slope - (double)gradient[i]) <= allowed * (1 + fabs(slope))))
+            fail_msg("%s: gradient %zu is %.7g, the slope %.7g", what, i,
+                     (double)gradient[i], slope);
+    }
+}
+
+/* The sum of y * weights in double: a scalar loss whose gradient is weights. */
+static inline double weighted(const float *y, const float *weights,
+                              size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)y[i] * (double)weights[i];
+    return sum;
+}
+
+#endif

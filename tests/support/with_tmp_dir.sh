@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# with_tmp_dir.sh TEST: runs a shell test with a fresh folder in $TMP_DIR and
+# removes the folder afterwards. With KEEP_TMP=1 it stays, and its name is said.
+set -uo pipefail
+
+TMP_DIR=$(mktemp -d "${TMPDIR:-/tmp}/plimsoll.XXXXXX") || exit 1
+export TMP_DIR
+bash "$@"
+result=$?
+if [ "${KEEP_TMP:-0}" = 1 ]; then
+    echo "kept: $TMP_DIR"
+else
+    rm -rf "$TMP_DIR"
+fi
+exit "$result"
