@@ -1,19 +1,20 @@
-/* threads.c: the pool. Threads sleep on a condition variable between runs and
- * spin shortly at barriers inside one, since steps are microseconds apart. */
+/* threads.c: the pool. Threads sleep on a condition variable between runs. At
+ * a barrier inside one they spin shortly, since steps are microseconds apart,
+ * and then sleep too: whoever they wait for may need their processor. */
 #include "base/threads.h"
 #include "base/check.h"
+#include "base/cpu.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
-/* About 20 us: longer than an ordinary step's imbalance, shorter than a time
- * slice. Afterwards the processor is offered to whoever wants it. */
+/* Some 50 us: longer than an ordinary step's imbalance, shorter than a time
+ * slice. */
 enum { SPINS = 4000 };
 
 typedef struct worker {
@@ -25,13 +26,15 @@ typedef struct worker {
 struct pl_threads {
     int count;
     pthread_mutex_t mutex;
-    pthread_cond_t wake;
+    pthread_cond_t wake, passed; /* a new run; a barrier */
+    int spins;
     unsigned run; /* number of the run; a change wakes the workers */
     int quit;
     pl_thread_fn *fn;
     void *context;
     atomic_int arrived;     /* at the current barrier */
     atomic_uint generation; /* of barriers */
+    atomic_int sleepers;    /* at the current barrier */
     worker workers[];
 };
 
@@ -42,24 +45,39 @@ void pl_threads_set_float_mode(void)
 #endif
 }
 
+/* Either the sleeper sees the new generation, or whoever made it sees the
+ * sleeper: both orders are sequentially consistent. */
+static void sleep_until_passed(pl_threads *threads, unsigned generation)
+{
+    pthread_mutex_lock(&threads->mutex);
+    atomic_fetch_add(&threads->sleepers, 1);
+    while (atomic_load(&threads->generation) == generation)
+        pthread_cond_wait(&threads->passed, &threads->mutex);
+    atomic_fetch_sub(&threads->sleepers, 1);
+    pthread_mutex_unlock(&threads->mutex);
+}
+
 void pl_threads_barrier(pl_threads *threads)
 {
     unsigned generation = atomic_load(&threads->generation);
     if (atomic_fetch_add(&threads->arrived, 1) + 1 == threads->count) {
         atomic_store(&threads->arrived, 0);
         atomic_fetch_add(&threads->generation, 1);
+        if (atomic_load(&threads->sleepers) > 0) {
+            pthread_mutex_lock(&threads->mutex);
+            pthread_cond_broadcast(&threads->passed);
+            pthread_mutex_unlock(&threads->mutex);
+        }
         return;
     }
-    for (int spins = 0; atomic_load(&threads->generation) == generation;) {
-        if (spins < SPINS) {
-            spins++;
+    for (int i = 0; i < threads->spins; i++) {
+        if (atomic_load(&threads->generation) != generation)
+            return;
 #if defined(__x86_64__)
-            _mm_pause();
+        _mm_pause();
 #endif
-        } else {
-            sched_yield();
-        }
     }
+    sleep_until_passed(threads, generation);
 }
 
 static void *work(void *argument)
@@ -106,6 +124,7 @@ static void stop_workers(pl_threads *threads, int started)
     pthread_mutex_unlock(&threads->mutex);
     for (int i = 1; i < started; i++)
         pthread_join(threads->workers[i].thread, NULL);
+    pthread_cond_destroy(&threads->passed);
     pthread_cond_destroy(&threads->wake);
     pthread_mutex_destroy(&threads->mutex);
 }
@@ -125,6 +144,8 @@ pl_status pl_threads_open(pl_threads **out, int count, pl_heap *heap,
     pool->count = count;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->passed, NULL);
+    pool->spins = count <= pl_cpu_count() ? SPINS : 0;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, PL_THREAD_STACK_BYTES);
     for (; started < count && !error; started += !error) {

@@ -3,13 +3,11 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
-#include "model/schedule.h"
+#include "plan/memory.h"
 #include "train/checkpoint.h"
 #include "train/trainer.h"
 
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 static void print_start(const pl_session *session)
 {
@@ -57,6 +55,18 @@ static void say_how_to_go_on(const pl_session *session)
            PL_CHECKPOINT_NEWEST);
 }
 
+static void print_peak(const pl_session *session)
+{
+    const pl_gpt *gpt = &session->gpt;
+    size_t arena = gpt->placement.arena_bytes, peak;
+    if (pl_memory_peak_bytes(&peak, NULL))
+        return; /* no /proc: nothing to compare */
+    size_t planned = arena +
+                     pl_session_reserve_bytes(arena, gpt->layout.threads);
+    printf("peak memory: %s of the %s that were planned\n",
+           pl_term_bytes(peak).text, pl_term_bytes(planned).text);
+}
+
 /* Opens, trains (or only evaluates), closes. */
 static pl_status run_session(const pl_config *config, pl_heap *heap,
                              pl_error *err)
@@ -74,6 +84,7 @@ static pl_status run_session(const pl_config *config, pl_heap *heap,
     pl_cli_catch_signals();
     status = pl_train(&session, &listener, err);
     pl_term_clear();
+    print_peak(&session);
     if (status == PL_E_STOPPED && session.step > view.began_step)
         say_how_to_go_on(&session);
     pl_session_close(&session);

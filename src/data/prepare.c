@@ -4,10 +4,10 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "data/shard.h"
 #include "data/stage.h"
 #include "text/meta.h"
-#include "base/utf8.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * which live in a heap of their own until the end. Opens no file. */
 #include "text/pickle.h"
 
-#include "text/pickle_opcode.h"
 #include "base/utf8.h"
+#include "text/pickle_opcode.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,9 +76,9 @@ static pl_status refused(const machine *m)
 /* `count` little-endian bytes, at most 8. */
 static pl_status read_number(machine *m, size_t count, uint64_t *out)
 {
+    *out = 0;
     if (m->bytes - m->at < count)
         return broken(m, "the file ends here");
-    *out = 0;
     for (size_t i = 0; i < count; i++)
         *out |= (uint64_t)m->data[m->at + i] << (8 * i);
     m->at += count;
@@ -91,10 +91,10 @@ static pl_status read_line(machine *m, const char **line, size_t *length)
 {
     const unsigned char *start = m->data + m->at;
     const unsigned char *end = memchr(start, '\n', m->bytes - m->at);
+    *line = (const char *)start;
+    *length = end ? (size_t)(end - start) : 0;
     if (!end)
         return broken(m, "the file ends here");
-    *line = (const char *)start;
-    *length = (size_t)(end - start);
     m->at += *length + 1;
     return PL_OK;
 }
@@ -103,7 +103,7 @@ static pl_status read_decimal(machine *m, const char *line, size_t length,
                               int64_t *out)
 {
     size_t i = length > 0 && line[0] == '-' ? 1 : 0;
-    int64_t number = 0;
+    int64_t number = *out = 0;
     if (i == length || length > 18)
         return broken(m, "not a whole number in the accepted range");
     for (; i < length; i++) {

@@ -6,8 +6,9 @@
  * bit. Threads run one after the other: the contract has no barrier inside a
  * kernel, so the order cannot matter.
  *
- * Every buffer stands between fences of NaN: a read beyond an input shows in
- * the result, a write beyond an output breaks the fence. */
+ * Every buffer stands between fences. An input's are NaN, so that reading
+ * beyond it shows in the result. An output's are a large number that no kernel
+ * leaves as it is, NaN being contagious: a write beyond it breaks the fence. */
 #ifndef PL_TESTS_SUPPORT_KERNEL_CASES_H
 #define PL_TESTS_SUPPORT_KERNEL_CASES_H
 
@@ -24,54 +25,76 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- fenced buffers ---- */
 
 enum { FENCE = 61, FENCED_MAX = 256 };
 
 typedef struct fenced {
-    float *block;
-    size_t count;
+    float *block, fence;
+    size_t count, after; /* floats of the body, and of the fence behind it */
+    void *map;           /* NULL: from malloc */
+    size_t map_bytes;
 } fenced;
+
+static int fenced_guarded;
 
 static fenced fenced_all[FENCED_MAX];
 static size_t fenced_count;
 
 /* A quiet NaN that no computation makes. */
-static inline float fence_nan(void)
+static inline float marked_nan(uint32_t mark)
 {
-    const uint32_t bits = 0x7fc0deadu;
+    const uint32_t bits = 0x7fc00000u | mark;
     float nan;
     memcpy(&nan, &bits, sizeof nan);
     return nan;
 }
 
-/* `count` floats of fence_nan() between two fences, whose odd width puts the
- * buffer on no vector's boundary. */
-static inline float *fenced_blank(size_t count)
+/* `count` floats of NaN between two fences, whose odd width puts the buffer on
+ * no vector's boundary. */
+static inline float *fenced_make(size_t count, float fence, float body)
 {
-    const size_t whole = count + 2 * FENCE;
-    float *block = malloc(whole * sizeof *block);
-    assert_non_null(block);
+    fenced f = { .fence = fence, .count = count };
+    const size_t before = FENCE + count;
+    if (fenced_guarded) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                     pages = (before * sizeof fence + page - 1) / page;
+        f.map_bytes = (pages + 1) * page;
+        f.map = mmap(NULL, f.map_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(f.map != MAP_FAILED);
+        char *guard = (char *)f.map + pages * page;
+        assert_int_equal(mprotect(guard, page, PROT_NONE), 0);
+        f.block = (float *)(void *)guard - before;
+    } else {
+        f.after = FENCE;
+        f.block = malloc((before + f.after) * sizeof fence);
+        assert_non_null(f.block);
+    }
+    for (size_t i = 0; i < before + f.after; i++)
+        f.block[i] = i < FENCE || i >= before ? fence : body;
     assert_true(fenced_count < FENCED_MAX);
-    for (size_t i = 0; i < whole; i++)
-        block[i] = fence_nan();
-    fenced_all[fenced_count++] = (fenced){ block, count };
-    return block + FENCE;
+    fenced_all[fenced_count++] = f;
+    return f.block + FENCE;
 }
 
 /* Checks every fence and frees every buffer. */
 static inline void fenced_release(void)
 {
-    const float nan = fence_nan();
     while (fenced_count) {
         const fenced f = fenced_all[--fenced_count];
-        for (size_t i = 0; i < FENCE; i++) {
-            assert_memory_equal(&f.block[i], &nan, sizeof nan);
-            assert_memory_equal(&f.block[FENCE + f.count + i], &nan,
-                                sizeof nan);
-        }
-        free(f.block);
+        const float *end = f.block + FENCE + f.count;
+        for (size_t i = 0; i < FENCE; i++)
+            assert_memory_equal(&f.block[i], &f.fence, sizeof f.fence);
+        for (size_t i = 0; i < f.after; i++)
+            assert_memory_equal(&end[i], &f.fence, sizeof f.fence);
+        if (f.map)
+            assert_int_equal(munmap(f.map, f.map_bytes), 0);
+        else
+            free(f.block);
     }
 }
 
@@ -83,23 +106,56 @@ static inline float random_value(uint32_t *seed)
     return ((float)(*seed >> 19) - 4096.0f) / 4096.0f;
 }
 
+/* An output that a kernel writes without reading. */
+static inline float *fenced_blank(size_t count)
+{
+    return fenced_make(count, 3e30f, marked_nan(0xb));
+}
+
+/* An input. */
 static inline float *fenced_random(size_t count, uint32_t seed, float scale)
 {
-    float *x = fenced_blank(count);
+    float *x = fenced_make(count, marked_nan(0xf), 0);
     for (size_t i = 0; i < count; i++)
         x[i] = random_value(&seed) * scale;
     return x;
 }
 
-/* [rows, row] of which only the first `columns` of each row hold numbers. */
+/* An output that a kernel reads and writes. */
+static inline float *fenced_state(size_t count, uint32_t seed, float scale)
+{
+    float *x = fenced_make(count, 3e30f, 0);
+    for (size_t i = 0; i < count; i++)
+        x[i] = random_value(&seed) * scale;
+    return x;
+}
+
+/* An input [rows, row] of which only the first `columns` of each row hold
+ * numbers; it ends with the last of them. */
 static inline float *fenced_matrix(size_t rows, size_t columns, size_t row,
                                    uint32_t seed)
 {
-    float *x = fenced_blank(rows * row);
+    const size_t count = rows ? (rows - 1) * row + columns : 0;
+    float *x = fenced_make(count, marked_nan(0xf), marked_nan(0xe));
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             x[r * row + c] = random_value(&seed);
     return x;
+}
+
+/* For cmocka_unit_test_setup_teardown. */
+static inline int guard_up(void **state)
+{
+    (void)state;
+    fenced_guarded = 1;
+    return 0;
+}
+
+static inline int guard_down(void **state)
+{
+    (void)state;
+    fenced_guarded = 0;
+    return 0;
 }
 
 /* ---- outcomes ---- */

@@ -1,5 +1,5 @@
-#include "text/tokenizer.h"
 #include "base/utf8.h"
+#include "text/tokenizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,276 @@
+/* Tests of train/trainer: what an update computes must not depend on how it is
+ * computed. */
+#include "support/tiny_run.h"
+#include "train/checkpoint.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct result {
+    double losses[6];
+    unsigned long long hash;
+} result;
+
+/* Six updates with one more setting. */
+static result run_with(const char *setting, const char *other)
+{
+    tiny_run run;
+    result out = { { 0 }, 0 };
+    tiny_run_make(&run);
+    if (setting)
+        tiny_run_set(&run, setting);
+    if (other)
+        tiny_run_set(&run, other);
+    tiny_run_open(&run);
+    for (int i = 0; i < 6; i++)
+        out.losses[i] = tiny_run_train(&run, 1);
+    out.hash = tiny_run_hash(&run);
+    tiny_run_remove(&run);
+    return out;
+}
+
+static void assert_same(const result *a, const result *b)
+{
+    assert_memory_equal(a->losses, b->losses, sizeof a->losses);
+    assert_true(a->hash == b->hash);
+}
+
+static void the_number_of_threads_changes_no_bit(void **state)
+{
+    (void)state;
+    result one = run_with("--threads=1", NULL);
+    result two = run_with("--threads=2", NULL);
+    result three = run_with("--threads=3", NULL);
+    result seven = run_with("--threads=7", NULL);
+    assert_same(&one, &two);
+    assert_same(&one, &three);
+    assert_same(&one, &seven);
+}
+
+static void the_checkpoint_level_changes_no_bit(void **state)
+{
+    (void)state;
+    result literal = run_with("--grad_checkpoint=False", NULL);
+    static const char *const levels[] = { "--grad_checkpoint=1",
+                                          "--grad_checkpoint=2",
+                                          "--grad_checkpoint=True",
+                                          "--grad_checkpoint=[3, 1]" };
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        result other = run_with(levels[i], NULL);
+        assert_same(&literal, &other);
+    }
+}
+
+static void another_seed_is_another_run(void **state)
+{
+    (void)state;
+    result a = run_with(NULL, NULL), b = run_with("--seed=7", NULL);
+    assert_true(a.hash != b.hash);
+    assert_true(a.losses[5] != b.losses[5]);
+}
+
+static void dropout_changes_the_run(void **state)
+{
+    (void)state;
+    result a = run_with("--dropout=0.0", NULL), b = run_with(NULL, NULL);
+    assert_true(a.hash != b.hash);
+}
+
+static void the_loss_falls(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--dropout=0.0");
+    tiny_run_open(&run);
+    double first = tiny_run_train(&run, 1), last = tiny_run_train(&run, 60);
+    assert_true(fabs(first - log(61.0)) < 0.15); /* knows nothing yet */
+    assert_true(last < 0.75 * first);
+    tiny_run_remove(&run);
+}
+
+/* ---- stop and resume ---- */
+
+typedef struct stopper {
+    uint64_t after;
+    uint64_t seen;
+} stopper;
+
+static void count_update(void *context, const pl_update_event *event)
+{
+    stopper *s = context;
+    s->seen = event->step + 1;
+}
+
+static int stop_after(void *context)
+{
+    const stopper *s = context;
+    return s->seen >= s->after;
+}
+
+static pl_status train_until(tiny_run *run, uint64_t after, pl_error *err)
+{
+    stopper s = { .after = after };
+    pl_listener listener = { .context = &s,
+                             .updated = count_update,
+                             .stop = stop_after };
+    return pl_train(&run->session, &listener, err);
+}
+
+static void a_stopped_and_resumed_run_equals_an_uninterrupted_one(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "out/ckpt/model.safetensors",
+                                         "out/ckpt/optimizer.safetensors" };
+    tiny_run whole, parts;
+    pl_error err = { 0 };
+
+    tiny_run_make(&whole);
+    tiny_run_set(&whole, "--eval_interval=2");
+    tiny_run_open(&whole);
+    assert_int_equal(train_until(&whole, 1000, &err), PL_OK);
+
+    tiny_run_make(&parts);
+    tiny_run_set(&parts, "--eval_interval=2");
+    for (uint64_t stop = 2; stop <= 8; stop += 3) {
+        tiny_run_open(&parts);
+        pl_status status = train_until(&parts, stop, &err);
+        assert_int_equal(status, stop < 6 ? PL_E_STOPPED : PL_OK);
+        assert_int_equal(parts.session.step, stop < 6 ? stop : 6);
+        tiny_run_close(&parts);
+        tiny_run_set(&parts, "--init_from=resume");
+        tiny_run_set(&parts, stop == 2 ? "--threads=1" : "--threads=3");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        size_t a_bytes, b_bytes;
+        char *a = scratch_read(scratch_path(&whole.folder, files[i]), &a_bytes);
+        char *b = scratch_read(scratch_path(&parts.folder, files[i]), &b_bytes);
+        assert_non_null(a);
+        assert_non_null(b);
+        assert_int_equal(a_bytes, b_bytes);
+        assert_memory_equal(a, b, a_bytes);
+        free(a);
+        free(b);
+    }
+    tiny_run_remove(&whole);
+    tiny_run_remove(&parts);
+}
+
+static void the_best_checkpoint_is_kept_apart(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_error err = { 0 };
+    pl_checkpoint_state newest, best;
+    pl_heap heap = pl_heap_make(1 << 20);
+
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--always_save_checkpoint=False");
+    tiny_run_set(&run, "--eval_interval=2");
+    tiny_run_set(&run, "--max_iters=5");
+    tiny_run_open(&run);
+    assert_int_equal(train_until(&run, 1000, &err), PL_OK);
+    assert_int_equal(
+        pl_checkpoint_read_state(&newest, scratch_path(&run.folder, "out/ckpt"),
+                                 &heap, &err),
+        PL_OK);
+    assert_int_equal(
+        pl_checkpoint_read_state(&best, scratch_path(&run.folder, "out/best"),
+                                 &heap, &err),
+        PL_OK);
+    assert_int_equal(newest.step, 5);
+    assert_true(best.step == 2 || best.step == 4);
+    assert_true(best.best_val_loss == run.session.best_val_loss);
+    pl_heap_close(&heap);
+    tiny_run_remove(&run);
+}
+
+static void eval_only_changes_and_writes_nothing(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_error err = { 0 };
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--eval_only=True");
+    tiny_run_open(&run);
+    unsigned long long before = tiny_run_hash(&run);
+    assert_int_equal(train_until(&run, 1000, &err), PL_OK);
+    assert_true(tiny_run_hash(&run) == before);
+    assert_false(scratch_has(scratch_path(&run.folder, "out")));
+    tiny_run_remove(&run);
+}
+
+/* ---- gradients that are not finite ---- */
+
+static void not_finite_gradients_leave_the_weights_alone(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_update_event event;
+    pl_error err = { 0 };
+    float nan = NAN, kept;
+
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    tiny_run_train(&run, 2);
+    pl_buffer_id lnf = run.session.gpt.weights[pl_param_slot(&run.session.shape,
+                                                             PL_LNF_W, -1)];
+    pl_device_read(run.session.device, lnf, 0, &kept, sizeof kept);
+    unsigned long long before = tiny_run_hash(&run);
+    pl_device_write(run.session.device, lnf, 0, &nan, sizeof nan);
+    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
+    assert_true(event.skipped);
+    assert_int_equal(run.session.skipped, 1);
+    pl_device_write(run.session.device, lnf, 0, &kept, sizeof kept);
+    assert_true(tiny_run_hash(&run) == before);
+    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
+    assert_false(event.skipped); /* and the next update is a clean one */
+    assert_true(isfinite(event.loss));
+    tiny_run_remove(&run);
+}
+
+static void a_run_that_has_diverged_stops_with_advice(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_error err = { 0 };
+    float nan = NAN;
+
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--max_iters=100");
+    tiny_run_open(&run);
+    pl_device_write(run.session.device, run.session.gpt.weights[0], 0, &nan,
+                    sizeof nan);
+    for (size_t i = 0; i < 61; i++) /* every token's first channel */
+        pl_device_write(run.session.device, run.session.gpt.weights[0],
+                        i * 24 * sizeof nan, &nan, sizeof nan);
+    assert_int_equal(train_until(&run, 1000, &err), PL_E_CONFIG);
+    assert_non_null(strstr(err.text, "learning_rate"));
+    assert_int_equal(run.session.step, 10);
+    tiny_run_remove(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
+        cmocka_unit_test(the_checkpoint_level_changes_no_bit),
+        cmocka_unit_test(another_seed_is_another_run),
+        cmocka_unit_test(dropout_changes_the_run),
+        cmocka_unit_test(the_loss_falls),
+        cmocka_unit_test(a_stopped_and_resumed_run_equals_an_uninterrupted_one),
+        cmocka_unit_test(the_best_checkpoint_is_kept_apart),
+        cmocka_unit_test(eval_only_changes_and_writes_nothing),
+        cmocka_unit_test(not_finite_gradients_leave_the_weights_alone),
+        cmocka_unit_test(a_run_that_has_diverged_stops_with_advice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
