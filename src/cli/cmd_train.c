@@ -63,8 +63,8 @@ static void print_peak(const pl_session *session)
         return; /* no /proc: nothing to compare */
     size_t planned = arena +
                      pl_session_reserve_bytes(arena, gpt->layout.threads);
-    printf("peak memory: %s of the %s that were planned\n",
-           pl_term_bytes(peak).text, pl_term_bytes(planned).text);
+    printf("peak memory: %s of the %s that were planned (%zu bytes)\n",
+           pl_term_bytes(peak).text, pl_term_bytes(planned).text, peak);
 }
 
 /* Opens, trains (or only evaluates), closes. */

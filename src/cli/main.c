@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     }
     pl_error last = { 0 };
     pl_status finished = pl_term_finish(&last);
-    if (status)
+    if (status && !(status == PL_E_STOPPED && pl_cli_signal()))
         pl_term_error(&err);
     else if (finished)
         pl_term_error(&last);

@@ -384,9 +384,8 @@ static void run_clip(cx *c, const pl_step *s, int ith, int nth)
 static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
-    double rate = (double)scalars->learning_rate;
-    double decay = s->flags & PL_STEP_DECAY ? (double)scalars->weight_decay
-                                            : 0.0;
+    double rate = scalars->learning_rate;
+    double decay = s->flags & PL_STEP_DECAY ? scalars->weight_decay : 0.0;
     pl_adamw a = {
         .w = arg(c, s, 0),
         .g = arg(c, s, 1),
@@ -394,12 +393,12 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
         .v = arg(c, s, 3),
         .count = s->rows,
         .keep = (float)(1.0 - rate * decay),
-        .beta1_rest = (float)(1.0 - (double)scalars->beta1),
-        .beta2 = scalars->beta2,
-        .beta2_rest = (float)(1.0 - (double)scalars->beta2),
-        .step_size = (float)(rate / (double)scalars->correction1),
-        .root_correction = (float)sqrt((double)scalars->correction2),
-        .eps = scalars->eps,
+        .beta1_rest = (float)(1.0 - scalars->beta1),
+        .beta2 = (float)scalars->beta2,
+        .beta2_rest = (float)(1.0 - scalars->beta2),
+        .step_size = (float)(rate / scalars->correction1),
+        .root_correction = (float)sqrt(scalars->correction2),
+        .eps = (float)scalars->eps,
         .clip = scalars->clip,
     };
     if (scalars->skipped) { /* nothing but a clean start for the next update */

@@ -15,11 +15,12 @@
  * steps read, so that a device never waits for the host inside a program. */
 typedef struct pl_scalars {
     /* written by the host */
-    float learning_rate, beta1, beta2, eps, weight_decay;
-    float grad_clip;                /* 0: no clipping */
-    float correction1, correction2; /* 1 - beta^t */
-    float dlogit_scale;             /* 1 / tokens of the whole update */
-    uint32_t seed, step;            /* of dropout */
+    /* double: 1 - beta2 of a beta2 rounded to float is off by 1e-5 */
+    double learning_rate, beta1, beta2, eps, weight_decay;
+    double correction1, correction2; /* 1 - beta^t */
+    float grad_clip;                 /* 0: no clipping */
+    float dlogit_scale;              /* 1 / tokens of the whole update */
+    uint32_t seed, step;             /* of dropout */
     uint32_t batch_first; /* the batch's first sequence, in the update */
     uint32_t micro_first; /* the micro-batch's first sequence, in the batch */
     uint32_t rows, position; /* decoding: new rows, and where they begin */

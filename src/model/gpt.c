@@ -18,6 +18,9 @@ static const unsigned level_keeps[] = {
     [3] = 0,
 };
 
+/* The step list stays short however many rows there are. */
+enum { MAX_CHUNKS = 1024 };
+
 static void forget(block *k, unsigned keeps)
 {
     const struct {
@@ -46,12 +49,14 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
     pl_buffer_id wte = pl_build_weight(b, PL_WTE, -1), dlnf = PL_NO_BUFFER;
     if (chunk > b->rows)
         chunk = b->rows;
+    if (chunk < b->rows / MAX_CHUNKS)
+        chunk = b->rows / MAX_CHUNKS;
     pl_buffer_id logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
                                           PL_F32, chunk, V);
     if (train)
         dlnf = pl_build_buffer(b, -1, "dlnf", PL_CLASS_TRANSIENT, PL_F32,
                                b->rows, C);
-    for (size_t row = 0; row < b->rows; row += chunk) {
+    for (size_t row = 0; row < b->rows && !b->graph->status; row += chunk) {
         size_t rows = b->rows - row < chunk ? b->rows - row : chunk;
         pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, -1);
         step->rows = rows;

@@ -12,7 +12,7 @@
 
 /* Program, C library and set-up tables: what a process of ours holds besides
  * the arena and the threads' stacks. docs/memory.md has the measurement. */
-enum { RESERVE_FIXED_BYTES = 24 * 1024 * 1024 };
+enum { RESERVE_FIXED_BYTES = 12 * 1024 * 1024 };
 
 size_t pl_session_reserve_bytes(size_t arena_bytes, size_t threads)
 {
@@ -158,8 +158,8 @@ static pl_status check_same_model(const pl_shape *have, const pl_shape *want,
     } sizes[] = {
         { "n_layer", have->L, want->L },
         { "n_head", have->H, want->H },
-        { "head_dim", have->D, want->D },
         { "n_embd", have->C, want->C },
+        { "head_dim", have->D, want->D },
         { "vocab_size", have->V, want->V },
         { "block_size", have->T, want->T },
         { "bias", have->bias, want->bias },

@@ -20,14 +20,14 @@ static double now_ms(void)
 static void set_optimizer(pl_scalars *s, const pl_config *config, uint64_t step)
 {
     double t = (double)step + 1.0;
-    s->learning_rate = (float)pl_schedule_rate(config, step);
-    s->beta1 = (float)config->beta1;
-    s->beta2 = (float)config->beta2;
-    s->eps = 1e-8f;
-    s->weight_decay = (float)config->weight_decay;
+    s->learning_rate = pl_schedule_rate(config, step);
+    s->beta1 = config->beta1;
+    s->beta2 = config->beta2;
+    s->eps = 1e-8;
+    s->weight_decay = config->weight_decay;
     s->grad_clip = (float)config->grad_clip;
-    s->correction1 = (float)(1.0 - pow(config->beta1, t));
-    s->correction2 = (float)(1.0 - pow(config->beta2, t));
+    s->correction1 = 1.0 - pow(config->beta1, t);
+    s->correction2 = 1.0 - pow(config->beta2, t);
 }
 
 /* One batch: its micro-batches one after the other, then what waits for all of
@@ -86,7 +86,7 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
         .step = session->step,
         .loss = sum / tokens,
         .step_ms = now_ms() - begin,
-        .learning_rate = (double)scalars->learning_rate,
+        .learning_rate = scalars->learning_rate,
         .grad_norm = (double)scalars->grad_norm,
         .skipped = (int)scalars->skipped,
     };

@@ -3,12 +3,14 @@
  * A case is a function that makes its inputs from fixed seeds, runs one op of
  * one set of kernels on nth threads and hands over every output. judge() then
  * compares each set with `ref`, and any number of threads with one, to the
- * bit. Threads run one after the other: the contract has no barrier inside a
- * kernel, so the order cannot matter.
+ * bit. Threads run one after the other, in either order: the contract has no
+ * barrier inside a kernel, so the order cannot matter.
  *
  * Every buffer stands between fences. An input's are NaN, so that reading
  * beyond it shows in the result. An output's are a large number that no kernel
- * leaves as it is, NaN being contagious: a write beyond it breaks the fence. */
+ * leaves as it is, NaN being contagious: a write beyond it breaks the fence.
+ * With fenced_guarded set, every buffer ends where memory ends, so that even a
+ * read whose result is thrown away is a crash. */
 #ifndef PL_TESTS_SUPPORT_KERNEL_CASES_H
 #define PL_TESTS_SUPPORT_KERNEL_CASES_H
 
@@ -223,11 +225,11 @@ static inline void expect_close(const tolerance *t, const char *who,
 typedef void case_fn(const pl_kernels *set, const void *shape, int nth,
                      outcome *out);
 
-/* Runs one op on nth threads. */
+/* Runs one op on nth threads, the last one first if nth is even. */
 #define RUN_OP(set, op, args, nth)                                             \
     do {                                                                       \
-        for (int ith_ = 0; ith_ < (nth); ith_++)                               \
-            (set)->op((args), ith_, (nth));                                    \
+        for (int i_ = 0; i_ < (nth); i_++)                                     \
+            (set)->op((args), (nth) % 2 ? i_ : (nth)-1 - i_, (nth));           \
     } while (0)
 
 static inline outcome run_case(case_fn *run, const pl_kernels *set,

@@ -94,7 +94,7 @@ void tiny_run_open(tiny_run *run)
 /* The config's own texts live in the heap: they are copied over. */
 void tiny_run_close(tiny_run *run)
 {
-    char values[PL_KEY_COUNT][1024];
+    static char values[PL_KEY_COUNT][1024];
     if (run->is_open)
         pl_session_close(&run->session);
     run->is_open = 0;

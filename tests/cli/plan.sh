@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The plan: no data, no device, every byte.
+set -eu
+. tests/support/cli.sh
+configs=$PWD/config
+cd "$TMP_DIR"
+
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py"
+says '^parameters +77,355,072 \(76\.77M without positions'
+says '^saved activations '
+says '^peak '
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb_recommended.py"
+says 'n_embd 512 / n_head 12 is not whole'
+says '64041472 parameters'
+says 'n_head = 8 divides'
+
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --dtype=float32 --json
+[ "$(number parameters)" = 77355072 ] || fail "parameters: $out"
+[ "$(number micro_batch)" = 16 ] || fail "micro_batch: $out"
+[ "$(number accumulation)" = 32 ] || fail "accumulation: $out"
+says '"dtype": "float32"'
+says '"reserve_bytes": [0-9]+'
+arena=$(number arena_bytes)
+bound=$(number lower_bound_bytes)
+[ "$arena" -ge "$bound" ] || fail "$arena below its bound $bound"
+peaks=$(sed -n 's/^ *"peak_bytes": \([0-9]*\),/\1/p' <<<"$out" | sort -n)
+[ "$(wc -l <<<"$peaks")" -eq 5 ] || fail "five programs: $out"
+[ "$(tail -n 1 <<<"$peaks")" = "$arena" ] || fail "arena is not the peak: $out"
+for program in train update eval sample save; do
+    says "\"$program\": \{"
+done
+
+# half the storage, fewer bytes; recomputation, fewer still
+half() { "$PLIMSOLL" plan "$configs/train_fineweb.py" --json "$@" |
+    sed -n 's/^ *"arena_bytes": \([0-9]*\),/\1/p'; }
+fp16=$(half)
+level3=$(half --grad_checkpoint=True)
+[ "$fp16" -lt "$arena" ] && [ "$level3" -lt "$fp16" ] ||
+    fail "$level3 < $fp16 < $arena does not hold"
+
+# 70 B parameters, on any machine
+expect 0 "$PLIMSOLL" plan --n_layer=80 --n_head=64 --n_embd=8192 \
+    --block_size=4096 --vocab_size=128256 --batch_size=8 --json
+[ "$(number parameters)" -gt 65000000000 ] || fail "parameters: $out"
+
+# larger than any memory there could be: said, not wrapped around
+expect 5 "$PLIMSOLL" plan --batch_size=1073741824 --block_size=1073741824 \
+    --gradient_accumulation_steps=1 --eval_iters=1
+says 'larger than any address space'
+
+expect 0 "$PLIMSOLL" plan --n_layer=1 --steps
+says '^ +0  embed +w:train.embedding r:train.tokens'

@@ -1,0 +1,231 @@
+/* test_elementwise.c: GELU, residual sum, dropout, copy. */
+#include "../support/kernel_cases.h"
+
+/* erf and tanh are good to 1.5e-7, times x/2 of at most 10 or so. */
+static const tolerance gelu_allowed = { "gelu", 1e-6, 5e-7 };
+static const tolerance slope_allowed = { "gelu_bwd", 1e-6, 1e-6 };
+/* One product and one sum, rounded once or twice. */
+static const tolerance drop_allowed = { "dropout", 1e-7, 2e-7 };
+static const tolerance exact = { "copy", 0, 0 };
+
+static const size_t sizes[] = { 0, 1, 7, 8, 9, 67, 300 };
+
+typedef struct gelu_shape {
+    size_t count;
+    pl_gelu_kind kind;
+    float scale;
+} gelu_shape;
+
+static void gelu_case(const pl_kernels *set, const void *shape, int nth,
+                      outcome *out)
+{
+    const gelu_shape *s = shape;
+    const pl_gelu args = { fenced_blank(s->count),
+                           fenced_random(s->count, 1, s->scale), s->count,
+                           s->kind };
+    RUN_OP(set, gelu, &args, nth);
+    outcome_add(out, args.y, s->count);
+}
+
+static void gelu_bwd_case(const pl_kernels *set, const void *shape, int nth,
+                          outcome *out)
+{
+    const gelu_shape *s = shape;
+    const pl_gelu_bwd args = { fenced_state(s->count, 2, 1),
+                               fenced_random(s->count, 1, s->scale), s->count,
+                               s->kind };
+    RUN_OP(set, gelu_bwd, &args, nth);
+    outcome_add(out, args.d, s->count);
+}
+
+static void both_gelus_and_their_slopes_agree(void **state)
+{
+    static const float scales[] = { 1, 6, 20, 1e-5f };
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        for (int j = 0; j < 8; j++) {
+            const gelu_shape s = { sizes[i], (pl_gelu_kind)(j & 1),
+                                   scales[j / 2] };
+            judge(gelu_case, &s, &gelu_allowed);
+            judge(gelu_bwd_case, &s, &slope_allowed);
+        }
+}
+
+static void huge_inputs_have_slope_0_or_1(void **state)
+{
+    const float at[] = { 1e10f, -1e10f, 1e25f, -1e25f, INFINITY, -INFINITY };
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int kind = 0; kind < 2; kind++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            float d[6] = { 1, 1, 1, 1, 1, 1 };
+            const pl_gelu_bwd args = { d, at, 6, (pl_gelu_kind)kind };
+            set.gelu_bwd(&args, 0, 1);
+            for (int i = 0; i < 6; i++)
+                assert_true(d[i] == (i % 2 ? 0.0f : 1.0f));
+        }
+}
+
+typedef struct one_gelu {
+    float x, y;
+    pl_gelu_kind kind;
+} one_gelu;
+
+static double one_gelu_loss(void *context)
+{
+    one_gelu *g = context;
+    const pl_gelu args = { &g->y, &g->x, 1, g->kind };
+    pl_kernels_ref().gelu(&args, 0, 1);
+    return (double)g->y;
+}
+
+static void the_references_slopes_are_slopes(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = -40; i <= 40; i++) {
+            one_gelu g = { (float)i / 8, 0, (pl_gelu_kind)kind };
+            float d = 1;
+            const pl_gelu_bwd args = { &d, &g.x, 1, g.kind };
+            pl_kernels_ref().gelu_bwd(&args, 0, 1);
+            expect_gradient("gelu", one_gelu_loss, &g, &g.x, 1, &d, 1e-4);
+        }
+}
+
+typedef struct row_shape {
+    size_t rows, T, C, position;
+    double p;
+} row_shape;
+
+static pl_dropout make_dropout(double p)
+{
+    return (pl_dropout){ .threshold = (uint32_t)(p * 4294967296.0 + 0.5),
+                         .scale = (float)(1 / (1 - p)),
+                         .seed = 42,
+                         .step = 7,
+                         .site = PL_DROP_MLP_OUT,
+                         .layer = 2,
+                         .sequence = 3 };
+}
+
+static void residual_case(const pl_kernels *set, const void *shape, int nth,
+                          outcome *out)
+{
+    const row_shape *s = shape;
+    const size_t n = s->rows * s->C;
+    const pl_residual args = {
+        fenced_state(n, 1, 1), fenced_random(n, 2, 1), s->rows, s->T, s->C,
+        s->position,           make_dropout(s->p)
+    };
+    RUN_OP(set, residual, &args, nth);
+    outcome_add(out, args.y, n);
+}
+
+static void drop_case(const pl_kernels *set, const void *shape, int nth,
+                      outcome *out)
+{
+    const row_shape *s = shape;
+    const size_t n = s->rows * s->C;
+    const pl_drop args = {
+        fenced_blank(n),   fenced_random(n, 2, 1), s->rows, s->T, s->C,
+        make_dropout(s->p)
+    };
+    RUN_OP(set, drop, &args, nth);
+    outcome_add(out, args.y, n);
+}
+
+static void copy_case(const pl_kernels *set, const void *shape, int nth,
+                      outcome *out)
+{
+    const row_shape *s = shape;
+    const size_t x_row = s->C + 2, y_row = s->C + 5;
+    const pl_copy args = { fenced_blank(s->rows * y_row),
+                           fenced_matrix(s->rows, s->C, x_row, 1),
+                           s->rows,
+                           s->C,
+                           y_row,
+                           x_row };
+    RUN_OP(set, copy, &args, nth);
+    outcome_add(out, args.y, s->rows * y_row);
+}
+
+static void rows_with_and_without_dropout_agree(void **state)
+{
+    (void)state;
+    for (int r = 0; r < 6; r++)
+        for (int c = 0; c < 7; c++)
+            for (int p = 0; p < 3; p++) {
+                const row_shape s = { sizes[r], 5, sizes[c], (size_t)p,
+                                      p * 0.25 };
+                judge(residual_case, &s, &drop_allowed);
+                judge(drop_case, &s, &drop_allowed);
+                judge(copy_case, &s, &exact);
+            }
+}
+
+static void residual_chunks_draw_the_masks_of_the_whole(void **state)
+{
+    enum { ROWS = 13, T = 5, C = 19 };
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++) {
+        const pl_kernels set = pl_kernels_for((pl_isa)isa);
+        const float *x = fenced_random(ROWS * C, 1, 1);
+        float *whole = fenced_random(ROWS * C, 2, 1);
+        float *cut = fenced_random(ROWS * C, 2, 1);
+        const pl_dropout drop = make_dropout(0.4);
+        const pl_residual all = { whole, x, ROWS, T, C, 0, drop };
+        set.residual(&all, 0, 1);
+        for (size_t r = 0; r < ROWS; r += 3) {
+            pl_residual part = {
+                cut + r * C, x + r * C, ROWS - r < 3 ? ROWS - r : 3, T, C,
+                r % T,       drop
+            };
+            part.dropout.sequence += (uint32_t)(r / T);
+            set.residual(&part, 0, 1);
+        }
+        assert_memory_equal(whole, cut, ROWS * C * sizeof *cut);
+        fenced_release();
+    }
+}
+
+/* 40 000 coin tosses: 4 standard deviations are 0.9 %. */
+static void a_mask_keeps_its_share_and_the_mean(void **state)
+{
+    enum { ROWS = 100, C = 400 };
+    const pl_kernels ref = pl_kernels_ref();
+    float *x = fenced_blank(ROWS * C), *y = fenced_blank(ROWS * C);
+    const pl_drop args = { y, x, ROWS, 10, C, make_dropout(0.3) };
+    double kept = 0, sum = 0;
+    (void)state;
+    for (size_t i = 0; i < ROWS * C; i++)
+        x[i] = 1;
+    ref.drop(&args, 0, 1);
+    for (size_t i = 0; i < ROWS * C; i++) {
+        kept += y[i] != 0;
+        sum += (double)y[i];
+    }
+    assert_true(fabs(kept / (ROWS * C) - 0.7) < 0.01);
+    assert_true(fabs(sum / (ROWS * C) - 1.0) < 0.015);
+    fenced_release();
+}
+
+static void nothing_is_read_beyond_the_end(void **state)
+{
+    both_gelus_and_their_slopes_agree(state);
+    rows_with_and_without_dropout_agree(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_gelus_and_their_slopes_agree),
+        cmocka_unit_test(huge_inputs_have_slope_0_or_1),
+        cmocka_unit_test(the_references_slopes_are_slopes),
+        cmocka_unit_test(rows_with_and_without_dropout_agree),
+        cmocka_unit_test(residual_chunks_draw_the_masks_of_the_whole),
+        cmocka_unit_test(a_mask_keeps_its_share_and_the_mean),
+        cmocka_unit_test_setup_teardown(nothing_is_read_beyond_the_end,
+                                        guard_up, guard_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

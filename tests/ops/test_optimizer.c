@@ -1,0 +1,139 @@
+/* test_optimizer.c: sums of squares and AdamW. */
+#include "../support/kernel_cases.h"
+
+/* Both are defined to the bit and use no fused operation. */
+static const tolerance exact = { "optimizer", 0, 0 };
+
+static const size_t counts[] = { 0,
+                                 1,
+                                 7,
+                                 8,
+                                 9,
+                                 67,
+                                 1000,
+                                 PL_SUMSQ_BLOCK - 1,
+                                 PL_SUMSQ_BLOCK,
+                                 PL_SUMSQ_BLOCK + 9,
+                                 3 * PL_SUMSQ_BLOCK + 67 };
+enum { COUNTS = sizeof counts / sizeof *counts };
+
+static void sumsq_case(const pl_kernels *set, const void *shape, int nth,
+                       outcome *out)
+{
+    const size_t count = *(const size_t *)shape;
+    double partial[6] = { -1, -1, -1, -1, -1, -1 };
+    const pl_sumsq args = { partial, fenced_random(count, 1, 3), count };
+    RUN_OP(set, sumsq, &args, nth);
+    outcome_add_double(out, partial, 6);
+}
+
+static void squares_are_summed_alike_block_by_block(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNTS; i++)
+        judge(sumsq_case, &counts[i], &exact);
+}
+
+static void a_sum_of_squares_is_one(void **state)
+{
+    const float x[] = { 1, -2, 3, 0.5f, 0, 0, 0, 0, 4, 1e20f };
+    double partial = 0;
+    const pl_sumsq small = { &partial, x, 9 }, large = { &partial, x, 10 };
+    (void)state;
+    pl_kernels_ref().sumsq(&small, 0, 1);
+    assert_true(partial == 30.25);
+    pl_kernels_ref().sumsq(&large, 0, 1);
+    assert_true(fabs(partial / 1e40 - 1) < 1e-6);
+}
+
+static pl_adamw make_adamw(size_t count)
+{
+    pl_adamw a = { .w = fenced_state(count, 1, 1),
+                   .g = fenced_state(count, 2, 1),
+                   .m = fenced_state(count, 3, 0.1f),
+                   .v = fenced_state(count, 4, 0.1f),
+                   .count = count,
+                   .keep = 0.9999f,
+                   .beta1_rest = 0.1f,
+                   .beta2 = 0.95f,
+                   .beta2_rest = 0.05f,
+                   .step_size = 1e-3f,
+                   .root_correction = 0.3f,
+                   .eps = 1e-8f,
+                   .clip = 0.7f };
+    for (size_t i = 0; i < count; i++)
+        a.v[i] = fabsf(a.v[i]);
+    return a;
+}
+
+static void adamw_case(const pl_kernels *set, const void *shape, int nth,
+                       outcome *out)
+{
+    const pl_adamw args = make_adamw(*(const size_t *)shape);
+    RUN_OP(set, adamw, &args, nth);
+    outcome_add(out, args.w, args.count);
+    outcome_add(out, args.m, args.count);
+    outcome_add(out, args.v, args.count);
+    outcome_add(out, args.g, args.count);
+}
+
+static void adamw_takes_the_same_step_everywhere(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNTS; i++)
+        judge(adamw_case, &counts[i], &exact);
+}
+
+/* Against the published formula in double, and the gradient is spent. */
+static void adamw_takes_the_right_step(void **state)
+{
+    enum { N = 200 };
+    const pl_adamw before = make_adamw(N), after = make_adamw(N);
+    (void)state;
+    pl_kernels_ref().adamw(&after, 0, 1);
+    for (size_t i = 0; i < N; i++) {
+        const double g = (double)before.g[i] * 0.7;
+        const double m = 0.9 * (double)before.m[i] + 0.1 * g;
+        const double v = 0.95 * (double)before.v[i] + 0.05 * g * g;
+        const double w = (double)before.w[i] * 0.9999 -
+                         1e-3 * m / (sqrt(v) / 0.3 + 1e-8);
+        assert_true(fabs((double)after.m[i] - m) < 1e-6);
+        assert_true(fabs((double)after.v[i] - v) < 1e-6);
+        assert_true(fabs((double)after.w[i] - w) < 1e-6);
+        assert_true(after.g[i] == 0.0f);
+    }
+    fenced_release();
+}
+
+static void a_first_step_without_gradient_stays_put(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++) {
+        const pl_kernels set = pl_kernels_for((pl_isa)isa);
+        float w = 0.5f, g = 0, m = 0, v = 0;
+        const pl_adamw args = { &w,    &g,    &m,    &v,   1,     1, 0.1f,
+                                0.95f, 0.05f, 1e-2f, 0.2f, 1e-8f, 1 };
+        set.adamw(&args, 0, 1);
+        assert_true(w == 0.5f && m == 0 && v == 0 && g == 0);
+    }
+}
+
+static void nothing_is_read_beyond_the_end(void **state)
+{
+    squares_are_summed_alike_block_by_block(state);
+    adamw_takes_the_same_step_everywhere(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(squares_are_summed_alike_block_by_block),
+        cmocka_unit_test(a_sum_of_squares_is_one),
+        cmocka_unit_test(adamw_takes_the_same_step_everywhere),
+        cmocka_unit_test(adamw_takes_the_right_step),
+        cmocka_unit_test(a_first_step_without_gradient_stays_put),
+        cmocka_unit_test_setup_teardown(nothing_is_read_beyond_the_end,
+                                        guard_up, guard_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* Tests of train/checkpoint: what is written is what is read. */
+#include "format/safetensors.h"
+#include "support/tiny_run.h"
+#include "train/checkpoint.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void save(tiny_run *run)
+{
+    pl_error err = { 0 };
+    if (pl_checkpoint_save(&run->session, PL_CHECKPOINT_NEWEST, &err))
+        fail_msg("%s", err.text);
+}
+
+static void weights_and_moments_come_back_bit_for_bit(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    tiny_run_train(&run, 3);
+    unsigned long long before = tiny_run_hash(&run);
+    run.session.best_val_loss = 3.0000000000000004;
+    save(&run);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    tiny_run_open(&run);
+    assert_true(tiny_run_hash(&run) == before);
+    assert_int_equal(run.session.step, 3);
+    assert_true(run.session.best_val_loss == 3.0000000000000004);
+    tiny_run_remove(&run);
+}
+
+/* Hugging Face's GPT-2 knows no model without biases: zeros stand there. */
+static void the_model_has_every_tensor_of_a_gpt2(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_safetensors st;
+    pl_error err = { 0 };
+    float bias[72] = { 1.0f };
+
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--bias=False");
+    tiny_run_open(&run);
+    save(&run);
+    pl_heap heap = pl_heap_make(1 << 20);
+    assert_int_equal(
+        pl_safetensors_open(
+            &st, scratch_path(&run.folder, "out/ckpt/model.safetensors"), &heap,
+            &err),
+        PL_OK);
+    assert_int_equal(st.count, 4 + 12 * 2);
+    const pl_tensor_info *info = pl_safetensors_find(
+        &st, "transformer.h.1.attn.c_attn.bias");
+    assert_non_null(info);
+    assert_int_equal(info->dims[0], 72);
+    assert_int_equal(pl_safetensors_read(&st, info, 0, bias, sizeof bias, &err),
+                     PL_OK);
+    for (int i = 0; i < 72; i++)
+        assert_true(bias[i] == 0.0f);
+    info = pl_safetensors_find(&st, "transformer.h.0.attn.c_attn.weight");
+    assert_non_null(info); /* [in, out], as Conv1D has it */
+    assert_int_equal(info->dims[0], 24);
+    assert_int_equal(info->dims[1], 72);
+    pl_safetensors_close(&st);
+    pl_heap_close(&heap);
+    tiny_run_remove(&run);
+}
+
+static void the_json_files_say_what_the_model_is(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    tiny_run_train(&run, 2);
+    save(&run);
+    json_t *hf = json_load_file(
+        scratch_path(&run.folder, "out/ckpt/config.json"), 0, NULL);
+    json_t *own = json_load_file(
+        scratch_path(&run.folder, "out/ckpt/state.json"), 0, NULL);
+    assert_non_null(hf);
+    assert_non_null(own);
+    assert_string_equal(
+        json_string_value(json_object_get(hf, "activation_function")), "gelu");
+    assert_int_equal(json_integer_value(json_object_get(hf, "n_positions")),
+                     13);
+    assert_int_equal(json_integer_value(json_object_get(own, "step")), 2);
+    assert_string_equal(json_string_value(json_object_get(
+                            json_object_get(own, "config"), "learning_rate")),
+                        "0.01");
+    json_decref(hf);
+    json_decref(own);
+    assert_true(scratch_has(scratch_path(&run.folder, "out/ckpt/meta.json")));
+    tiny_run_remove(&run);
+}
+
+static void the_settings_of_a_run_come_back(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_config config;
+    pl_error err = { 0 };
+    pl_heap heap = pl_heap_make(1 << 20);
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--grad_checkpoint=[2, 0]");
+    tiny_run_open(&run);
+    save(&run);
+    assert_int_equal(
+        pl_checkpoint_read_config(
+            &config, scratch_path(&run.folder, "out/ckpt"), &heap, &err),
+        PL_OK);
+    for (int key = 0; key < PL_KEY_COUNT; key++) {
+        char a[1024], b[1024];
+        pl_config_value_text(&run.config, (pl_key)key, a, sizeof a);
+        pl_config_value_text(&config, (pl_key)key, b, sizeof b);
+        assert_string_equal(a, b);
+    }
+    pl_heap_close(&heap);
+    tiny_run_remove(&run);
+}
+
+static void saving_again_leaves_one_whole_checkpoint(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    save(&run);
+    tiny_run_train(&run, 1);
+    save(&run);
+    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 1);
+    assert_int_equal(scratch_count(scratch_path(&run.folder, "out/ckpt")), 5);
+    tiny_run_remove(&run);
+}
+
+/* Opens with `setting`, expecting a failure whose text has `words`. */
+static void assert_refused(tiny_run *run, const char *setting, pl_status code,
+                           const char *words)
+{
+    pl_error err = { 0 };
+    if (setting)
+        tiny_run_set(run, setting);
+    assert_int_equal(pl_session_open_train(&run->session, &run->config, NULL,
+                                           &run->heap, &err),
+                     code);
+    if (!strstr(err.text, words))
+        fail_msg("expected \"%s\" in: %s", words, err.text);
+}
+
+static void another_model_is_refused_with_the_difference(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    save(&run);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    assert_refused(&run, "--n_layer=3", PL_E_CONFIG,
+                   "n_layer is 2 in the checkpoint and 3 in the config");
+    tiny_run_remove(&run);
+}
+
+static void no_checkpoint_says_where_it_looked(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    assert_refused(&run, "--init_from=resume", PL_E_IO, "no checkpoint here");
+    tiny_run_remove(&run);
+}
+
+/* Replaces `file` of the checkpoint by its first `keep` bytes. */
+static void cut(tiny_run *run, const char *file, size_t keep)
+{
+    const char *path = scratch_path(&run->folder, file);
+    size_t bytes;
+    char *text = scratch_read(path, &bytes);
+    assert_non_null(text);
+    scratch_write(path, text, keep < bytes ? keep : bytes);
+    free(text);
+}
+
+static void a_damaged_checkpoint_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        size_t keep;
+    } cuts[] = {
+        { "out/ckpt/model.safetensors", 20 },
+        { "out/ckpt/model.safetensors", 5000 },
+        { "out/ckpt/optimizer.safetensors", 0 },
+        { "out/ckpt/state.json", 40 },
+    };
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        tiny_run run;
+        tiny_run_make(&run);
+        tiny_run_open(&run);
+        save(&run);
+        tiny_run_close(&run);
+        cut(&run, cuts[i].file, cuts[i].keep);
+        tiny_run_set(&run, "--init_from=resume");
+        assert_refused(&run, NULL, PL_E_FORMAT, cuts[i].file + 4);
+        tiny_run_remove(&run);
+    }
+}
+
+/* ---- what this version does not do ---- */
+
+static void what_is_not_there_yet_is_said(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    assert_refused(&run, "--dtype=float16", PL_E_UNSUPPORTED, "float16");
+    tiny_run_set(&run, "--dtype=float32");
+    assert_refused(&run, "--init_from=gpt2-xl", PL_E_UNSUPPORTED, "gpt2-xl");
+    tiny_run_remove(&run);
+}
+
+static void data_that_is_too_short_is_refused(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    scratch_write(scratch_path(&run.folder, "val.bin"), "\1\0\2\0\3\0", 6);
+    assert_refused(&run, NULL, PL_E_CONFIG, "val.bin");
+    tiny_run_remove(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_and_moments_come_back_bit_for_bit),
+        cmocka_unit_test(the_model_has_every_tensor_of_a_gpt2),
+        cmocka_unit_test(the_json_files_say_what_the_model_is),
+        cmocka_unit_test(the_settings_of_a_run_come_back),
+        cmocka_unit_test(saving_again_leaves_one_whole_checkpoint),
+        cmocka_unit_test(another_model_is_refused_with_the_difference),
+        cmocka_unit_test(no_checkpoint_says_where_it_looked),
+        cmocka_unit_test(a_damaged_checkpoint_is_refused),
+        cmocka_unit_test(what_is_not_there_yet_is_said),
+        cmocka_unit_test(data_that_is_too_short_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* Tests of train/evaluate: the same sequences every time, and a number that
+ * does not depend on how they were batched. */
+#include "support/tiny_run.h"
+#include "train/evaluate.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static pl_eval evaluate_with(const char *setting, const char *other,
+                             pl_split split)
+{
+    tiny_run run;
+    pl_eval result;
+    pl_error err = { 0 };
+    tiny_run_make(&run);
+    if (setting)
+        tiny_run_set(&run, setting);
+    if (other)
+        tiny_run_set(&run, other);
+    tiny_run_open(&run);
+    tiny_run_train(&run, 3);
+    if (pl_evaluate(&run.session, split, NULL, &result, &err))
+        fail_msg("%s", err.text);
+    tiny_run_remove(&run);
+    return result;
+}
+
+static void assert_same(const pl_eval *a, const pl_eval *b)
+{
+    assert_memory_equal(&a->loss, &b->loss, sizeof a->loss);
+    assert_memory_equal(&a->standard_error, &b->standard_error,
+                        sizeof a->standard_error);
+    assert_int_equal(a->tokens, b->tokens);
+}
+
+static void the_batch_size_of_evaluation_changes_no_bit(void **state)
+{
+    (void)state;
+    pl_eval wide = evaluate_with("--eval_batch_size=6", "--eval_iters=2",
+                                 PL_SPLIT_VAL);
+    pl_eval narrow = evaluate_with("--eval_batch_size=1", "--eval_iters=12",
+                                   PL_SPLIT_VAL);
+    pl_eval odd = evaluate_with("--eval_batch_size=4", "--eval_iters=3",
+                                PL_SPLIT_VAL);
+    assert_int_equal(wide.sequences, 12);
+    assert_int_equal(wide.tokens, 12 * 13);
+    assert_same(&wide, &narrow);
+    assert_same(&wide, &odd);
+}
+
+static void the_splits_differ(void **state)
+{
+    (void)state;
+    pl_eval train = evaluate_with(NULL, NULL, PL_SPLIT_TRAIN);
+    pl_eval val = evaluate_with(NULL, NULL, PL_SPLIT_VAL);
+    assert_true(train.loss != val.loss);
+}
+
+static void a_shorter_context_is_another_number_over_fewer_tokens(void **state)
+{
+    (void)state;
+    pl_eval whole = evaluate_with(NULL, NULL, PL_SPLIT_VAL);
+    pl_eval part = evaluate_with("--eval_block_size=4", NULL, PL_SPLIT_VAL);
+    assert_int_equal(whole.tokens, 10 * 13);
+    assert_int_equal(part.tokens, 10 * 4);
+    assert_true(whole.loss != part.loss);
+}
+
+static void evaluation_uses_no_dropout_and_changes_nothing(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_eval first, second;
+    pl_error err = { 0 };
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--dropout=0.5");
+    tiny_run_open(&run);
+    unsigned long long before = tiny_run_hash(&run);
+    assert_int_equal(
+        pl_evaluate(&run.session, PL_SPLIT_VAL, NULL, &first, &err), PL_OK);
+    assert_int_equal(
+        pl_evaluate(&run.session, PL_SPLIT_VAL, NULL, &second, &err), PL_OK);
+    assert_same(&first, &second);
+    assert_true(tiny_run_hash(&run) == before);
+    tiny_run_remove(&run);
+}
+
+/* The standard error, from the losses of single sequences: a list's prefixes
+ * of 1 .. n sequences give each of them. */
+static void the_standard_error_is_that_of_the_sequences(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    double means[N], before = 0.0, sum = 0.0, squares = 0.0;
+    pl_eval last = { 0 };
+    for (int n = 1; n <= N; n++) {
+        char iters[32];
+        snprintf(iters, sizeof iters, "--eval_iters=%d", n);
+        last = evaluate_with("--eval_batch_size=1", iters, PL_SPLIT_VAL);
+        means[n - 1] = last.loss * n - before;
+        before = last.loss * n;
+        if (n == 1)
+            assert_true(isnan(last.standard_error));
+    }
+    for (int i = 0; i < N; i++)
+        sum += means[i];
+    for (int i = 0; i < N; i++)
+        squares += (means[i] - sum / N) * (means[i] - sum / N);
+    assert_true(fabs(last.standard_error - sqrt(squares / (N - 1) / N)) < 1e-9);
+}
+
+static int at_once(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+static void an_evaluation_can_be_stopped(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_eval result;
+    pl_error err = { 0 };
+    pl_eval_watch watch = { .stop = at_once };
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    assert_int_equal(
+        pl_evaluate(&run.session, PL_SPLIT_VAL, &watch, &result, &err),
+        PL_E_STOPPED);
+    tiny_run_remove(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_batch_size_of_evaluation_changes_no_bit),
+        cmocka_unit_test(the_splits_differ),
+        cmocka_unit_test(a_shorter_context_is_another_number_over_fewer_tokens),
+        cmocka_unit_test(evaluation_uses_no_dropout_and_changes_nothing),
+        cmocka_unit_test(the_standard_error_is_that_of_the_sequences),
+        cmocka_unit_test(an_evaluation_can_be_stopped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

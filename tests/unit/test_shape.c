@@ -1,0 +1,225 @@
+#include "model/params.h"
+#include "model/shape.h"
+#include "support/asserts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static pl_config cfg;
+static pl_shape shape;
+static pl_error err;
+static int notes;
+static char note[4096];
+
+static void listen(void *context, pl_log_level level, const char *text)
+{
+    (void)context;
+    assert_int_equal(level, PL_LOG_NOTE);
+    notes++;
+    snprintf(note, sizeof note, "%s", text);
+}
+
+static const pl_log ear = { listen, NULL };
+
+static int set_up(void **state)
+{
+    (void)state;
+    cfg = pl_config_make_default();
+    memset(&shape, 0xFF, sizeof shape);
+    memset(&err, 0, sizeof err);
+    notes = 0;
+    return 0;
+}
+
+static void make(void)
+{
+    if (pl_shape_make(&shape, &cfg, PL_VOCAB_GPT2, &ear, &err))
+        fail_msg("%s", err.text);
+}
+
+static void make_wide(int64_t n_embd, int64_t n_head)
+{
+    cfg.n_embd = n_embd;
+    cfg.n_head = n_head;
+    make();
+}
+
+static void the_defaults_are_gpt2(void **state)
+{
+    (void)state;
+    make();
+    assert_int_equal(shape.L, 12);
+    assert_int_equal(shape.H, 12);
+    assert_int_equal(shape.C, 768);
+    assert_int_equal(shape.D, 64);
+    assert_int_equal(shape.A, 768);
+    assert_int_equal(shape.V, 50304);
+    assert_int_equal(shape.T, 1024);
+    assert_int_equal(shape.bias, PL_BIAS_NONE);
+    assert_int_equal(shape.activation, PL_ACT_GELU);
+    assert_int_equal(notes, 0);
+}
+
+static void every_key_reaches_the_shape(void **state)
+{
+    (void)state;
+    cfg.n_layer = 3;
+    cfg.n_head = 5;
+    cfg.n_embd = 35;
+    cfg.block_size = 17;
+    cfg.bias = true;
+    cfg.activation = "gelu_tanh";
+    cfg.vocab_size = 60000;
+    make();
+    assert_int_equal(shape.L, 3);
+    assert_int_equal(shape.H, 5);
+    assert_int_equal(shape.C, 35);
+    assert_int_equal(shape.D, 7); /* whole, so it stays odd */
+    assert_int_equal(shape.A, 35);
+    assert_int_equal(shape.V, 60000);
+    assert_int_equal(shape.T, 17);
+    assert_int_equal(shape.bias, PL_BIAS_ALL);
+    assert_int_equal(shape.activation, PL_ACT_GELU_TANH);
+    assert_int_equal(notes, 0);
+}
+
+static void heads_that_do_not_divide_get_the_nearest_even_width(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t n_embd, n_head;
+        size_t head_dim;
+    } cases[] = {
+        { 512, 12, 42 }, /* 42.67 */
+        { 448, 12, 38 }, /* 37.33 */
+        { 100, 3, 34 },  /* 33.33 */
+        { 101, 3, 34 },  /* 33.67 */
+        { 10, 4, 2 },    /* 2.5 */
+        { 14, 4, 4 },    /* 3.5 */
+        { 3, 2, 2 },     /* 1.5 */
+        { 5, 6, 2 },     /* less than one: the least there is */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        notes = 0;
+        make_wide(cases[i].n_embd, cases[i].n_head);
+        assert_int_equal(shape.D, cases[i].head_dim);
+        assert_int_equal(shape.A, cases[i].head_dim * (size_t)cases[i].n_head);
+        assert_int_equal(shape.C, cases[i].n_embd);
+        assert_int_equal(notes, 1);
+    }
+}
+
+static void such_heads_are_said_once_with_what_would_divide(void **state)
+{
+    (void)state;
+    char count[64];
+    make_wide(512, 12);
+    assert_int_equal(notes, 1);
+    assert_contains(note, "n_embd 512 / n_head 12 is not whole");
+    assert_contains(note, "heads are 42 wide, attention is 504 wide");
+    assert_contains(note, "63844864 parameters");
+    assert_contains(note, "n_head = 8 divides 512 (head_dim 64): "
+                          "64041472 parameters");
+    assert_contains(note, "will refuse this model");
+    assert_int_equal(pl_param_count(&shape), 63844864);
+
+    make_wide(448, 12);
+    assert_int_equal(notes, 2);
+    assert_contains(note, "heads are 38 wide, attention is 456 wide");
+    assert_contains(note, "n_head = 8 divides 448 (head_dim 56)");
+    snprintf(count, sizeof count, "%zu parameters", pl_param_count(&shape));
+    assert_contains(note, count);
+    pl_shape divided = shape;
+    divided.H = 8;
+    divided.D = 56;
+    divided.A = 448;
+    snprintf(count, sizeof count, "%zu parameters", pl_param_count(&divided));
+    assert_contains(note, count);
+}
+
+static void no_advice_is_given_where_there_is_none(void **state)
+{
+    (void)state;
+    make_wide(101, 3); /* prime and odd: no even width divides it */
+    assert_int_equal(notes, 1);
+    assert_null(strstr(note, "divides"));
+}
+
+static void a_width_that_was_asked_for_is_taken_silently(void **state)
+{
+    (void)state;
+    cfg.head_dim = 40;
+    make_wide(512, 12);
+    assert_int_equal(shape.D, 40);
+    assert_int_equal(shape.A, 480);
+    make_wide(768, 12);
+    assert_int_equal(shape.D, 40);
+    assert_int_equal(notes, 0);
+}
+
+static void nobody_has_to_listen(void **state)
+{
+    (void)state;
+    cfg.n_embd = 512;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 100, NULL, &err), PL_OK);
+    assert_int_equal(shape.D, 42);
+}
+
+static void the_vocabulary_is_the_tokenizers_or_a_larger_one(void **state)
+{
+    (void)state;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_OK);
+    assert_int_equal(shape.V, 65);
+    cfg.vocab_size = 65;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_OK);
+    assert_int_equal(shape.V, 65);
+    cfg.vocab_size = 128;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_OK);
+    assert_int_equal(shape.V, 128);
+}
+
+static void a_vocabulary_below_the_tokenizers_is_refused(void **state)
+{
+    (void)state;
+    cfg.vocab_size = 64;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_E_CONFIG);
+    assert_contains(err.text, "vocab_size = 64 is less than the tokenizer's "
+                              "65: set it to 65 or more, or leave it out");
+}
+
+static void attention_of_absurd_width_is_refused(void **state)
+{
+    (void)state;
+    cfg.n_head = 1 << 20;
+    cfg.head_dim = 1 << 24;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_E_CONFIG);
+    assert_contains(err.text, "n_head 1048576 x head_dim 16777216");
+    cfg.n_head = 1 << 8;
+    cfg.head_dim = 1 << 20;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_OK);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_defaults_are_gpt2),
+        TEST(every_key_reaches_the_shape),
+        TEST(heads_that_do_not_divide_get_the_nearest_even_width),
+        TEST(such_heads_are_said_once_with_what_would_divide),
+        TEST(no_advice_is_given_where_there_is_none),
+        TEST(a_width_that_was_asked_for_is_taken_silently),
+        TEST(nobody_has_to_listen),
+        TEST(the_vocabulary_is_the_tokenizers_or_a_larger_one),
+        TEST(a_vocabulary_below_the_tokenizers_is_refused),
+        TEST(attention_of_absurd_width_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* Decoding, encoding and names are in test_tokenizer.c; here: whole texts. */
+#include "base/utf8.h"
+#include "support/asserts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char mixed[] = "a\0\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z";
+enum { MIXED_BYTES = sizeof mixed - 1 };
+
+static void a_text_is_valid_at_the_ends_of_its_characters_only(void **state)
+{
+    (void)state;
+    static const int ends[MIXED_BYTES + 1] = { 1, 1, 1, 0, 1, 0, 0,
+                                               1, 0, 0, 0, 1, 1 };
+    for (size_t bytes = 0; bytes <= MIXED_BYTES; bytes++)
+        assert_int_equal(pl_utf8_is_valid(mixed, bytes), ends[bytes]);
+    for (size_t from = 0; from < MIXED_BYTES; from++)
+        assert_int_equal(pl_utf8_is_valid(mixed + from, MIXED_BYTES - from),
+                         ends[from]);
+}
+
+static void one_wrong_byte_makes_a_text_invalid(void **state)
+{
+    (void)state;
+    for (size_t at = 0; at < MIXED_BYTES; at++) {
+        char text[MIXED_BYTES];
+        memcpy(text, mixed, MIXED_BYTES);
+        text[at] = (char)0xFF;
+        assert_false(pl_utf8_is_valid(text, MIXED_BYTES));
+    }
+}
+
+static void text_ends_at_a_zero_or_at_what_is_invalid(void **state)
+{
+    (void)state;
+    assert_int_equal(pl_utf8_text_bytes("", 0), 0);
+    assert_int_equal(pl_utf8_text_bytes("abc", 3), 3);
+    assert_int_equal(pl_utf8_text_bytes("abc", 2), 2);
+    assert_int_equal(pl_utf8_text_bytes(mixed, MIXED_BYTES), 1);
+    assert_int_equal(pl_utf8_text_bytes(mixed + 2, MIXED_BYTES - 2), 10);
+    assert_int_equal(pl_utf8_text_bytes(mixed + 2, MIXED_BYTES - 3), 9);
+    assert_int_equal(pl_utf8_text_bytes(mixed + 2, MIXED_BYTES - 4), 5);
+    assert_int_equal(pl_utf8_text_bytes("ab\xFFz", 4), 2);
+    assert_int_equal(pl_utf8_text_bytes("\x80z", 2), 0);
+}
+
+static void a_character_starts_where_no_byte_continues_one(void **state)
+{
+    (void)state;
+    for (int byte = 0; byte < 256; byte++)
+        assert_int_equal(pl_utf8_starts((char)byte),
+                         byte < 0x80 || byte > 0xBF);
+}
+
+static void what_is_no_scalar_has_a_number_and_no_picture(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t code;
+        const char *name;
+    } names[] = {
+        { 0, "U+0000" },
+        { 0x20, "U+0020" },
+        { 0x21, "U+0021 '!'" },
+        { 0x7E, "U+007E '~'" },
+        { 0x7F, "U+007F" },
+        { 0xA0, "U+00A0" },
+        { 0xD800, "U+D800" },
+        { 0x110000, "U+110000" },
+        { UINT32_MAX, "U+FFFFFFFF" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char out[PL_UTF8_NAME_BYTES];
+        assert_string_equal(pl_utf8_name(names[i].code, out), names[i].name);
+    }
+}
+
+static void encode(void *context)
+{
+    char out[PL_UTF8_MAX_BYTES];
+    pl_utf8_encode(*(uint32_t *)context, out);
+}
+
+static void encoding_what_is_no_scalar_is_a_bug(void **state)
+{
+    (void)state;
+    uint32_t wrong[] = { 0xD800, 0xDFFF, 0x110000 };
+    for (int i = 0; i < 3; i++)
+        assert_dies(encode, &wrong[i], "pl_utf8_is_scalar");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_is_valid_at_the_ends_of_its_characters_only),
+        cmocka_unit_test(one_wrong_byte_makes_a_text_invalid),
+        cmocka_unit_test(text_ends_at_a_zero_or_at_what_is_invalid),
+        cmocka_unit_test(a_character_starts_where_no_byte_continues_one),
+        cmocka_unit_test(what_is_no_scalar_has_a_number_and_no_picture),
+        cmocka_unit_test(encoding_what_is_no_scalar_is_a_bug),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
