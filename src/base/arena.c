@@ -43,7 +43,10 @@ void pl_arena_fail_at(long nth)
 
 static int must_fail(void)
 {
-    return fail_countdown > 0 && --fail_countdown == 0;
+    if (fail_countdown <= 0 || --fail_countdown > 0)
+        return 0;
+    errno = ENOMEM;
+    return 1;
 }
 
 /* ---- heap ---- */

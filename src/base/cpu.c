@@ -4,6 +4,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static const char *const isa_names[PL_ISA_COUNT] = {
     [PL_ISA_BASE] = "base",
@@ -11,11 +14,23 @@ static const char *const isa_names[PL_ISA_COUNT] = {
     [PL_ISA_AVX512] = "avx512",
 };
 
+#if defined(__x86_64__)
+/* clang 14 has no name for it that __builtin_cpu_supports would take. */
+static int supports_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
+/* Asks for all that CMakeLists.txt lets the compiler use. */
 static pl_isa best_isa(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx2 = __builtin_cpu_supports("avx2") &&
+               __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("bmi2") && supports_f16c();
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                  __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") &&

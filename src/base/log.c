@@ -1,8 +1,11 @@
 /* log.c: formats a message and hands it to the sink. */
 #include "base/log.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void pl_log_say(const pl_log *log, pl_log_level level, const char *fmt, ...)
 {
@@ -14,5 +17,6 @@ void pl_log_say(const pl_log *log, pl_log_level level, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    text[pl_utf8_whole_bytes(text, strlen(text))] = '\0';
     log->sink(log->context, level, text);
 }

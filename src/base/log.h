@@ -16,8 +16,9 @@ typedef struct pl_log {
     void *context;
 } pl_log;
 
-/* One message, without a newline at its end. INFO: a fact that scripts may
- * read; NOTE: something the user should know once; WARN: something is off. */
+/* One message, without a newline at its end, cut at 1023 bytes. INFO: a fact
+ * that scripts may read; NOTE: something the user should know once; WARN:
+ * something is off. */
 PL_PRINTF(3, 4)
 void pl_log_say(const pl_log *log, pl_log_level level, const char *fmt, ...);
 

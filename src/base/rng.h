@@ -30,8 +30,8 @@ static inline void pl_philox(const uint32_t counter[4], const uint32_t key[2],
     out[3] = c3;
 }
 
-/* What a number is for: the first word of every key, so that no two uses can
- * meet. The second word is the seed. */
+/* What a number is for: the second word of every key, so that no two uses can
+ * meet. The first word is the seed. */
 typedef enum pl_rng_use {
     PL_RNG_INIT = 1, /* counter: element / 4 (low, high in the third), tensor */
     PL_RNG_CROP,     /* counter: step, sequence in the update, split, 0 */

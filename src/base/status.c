@@ -1,6 +1,8 @@
 /* status.c: see status.h. Owns the text of codes; allocates nothing. */
 #include "base/status.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,12 @@ static const struct {
 #undef PL_STATUS_ROW
 };
 
+/* A text that was cut ends with a whole character: it stays UTF-8. */
+static void end_whole(pl_error *err)
+{
+    err->text[pl_utf8_whole_bytes(err->text, strlen(err->text))] = '\0';
+}
+
 pl_status pl_fail(pl_error *err, pl_status status, const char *fmt, ...)
 {
     if (err) {
@@ -22,6 +30,7 @@ pl_status pl_fail(pl_error *err, pl_status status, const char *fmt, ...)
         err->status = status;
         vsnprintf(err->text, sizeof err->text, fmt, args);
         va_end(args);
+        end_whole(err);
     }
     return status;
 }
@@ -39,6 +48,7 @@ pl_status pl_fail_in(pl_error *err, pl_status status, const char *fmt, ...)
         if (used >= 0 && (size_t)used < sizeof err->text)
             snprintf(err->text + used, sizeof err->text - (size_t)used, "%s",
                      inner);
+        end_whole(err);
         err->status = status;
     }
     return status;

@@ -69,6 +69,19 @@ size_t pl_utf8_text_bytes(const char *text, size_t bytes)
     return at;
 }
 
+size_t pl_utf8_whole_bytes(const char *text, size_t bytes)
+{
+    uint32_t code;
+    for (size_t back = 1; back < PL_UTF8_MAX_BYTES && back <= bytes; back++) {
+        const char *at = text + bytes - back;
+        if (pl_utf8_starts(*at))
+            return pl_utf8_decode(at, back, &code) == PL_UTF8_CUT_OFF
+                       ? bytes - back
+                       : bytes;
+    }
+    return bytes;
+}
+
 int pl_utf8_is_valid(const char *text, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {

@@ -28,6 +28,10 @@ static inline int pl_utf8_starts(char byte)
 /* How many bytes of `text`, from its beginning, are valid and not zero. */
 size_t pl_utf8_text_bytes(const char *text, size_t bytes);
 
+/* `bytes`, less a last character of which only a part is there: for texts that
+ * were cut to a size. */
+size_t pl_utf8_whole_bytes(const char *text, size_t bytes);
+
 /* Whether the whole of `text` is valid. */
 int pl_utf8_is_valid(const char *text, size_t bytes);
 

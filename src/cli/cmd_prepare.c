@@ -1,4 +1,5 @@
 /* cmd_prepare.c: text files to tokens. */
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "data/prepare.h"
@@ -13,7 +14,7 @@ typedef struct watch {
 static void show(void *context, uint64_t done, uint64_t total)
 {
     watch *w = context;
-    double now = pl_term_now(), gone = now - w->began;
+    double now = pl_clock_seconds(), gone = now - w->began;
     if (now - w->shown < 0.1 || gone < 0.5)
         return;
     w->shown = now;
@@ -32,7 +33,7 @@ static pl_prepare_wish wish(void *context)
 static pl_status run_prepare(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     const pl_config *config = &args->config;
-    watch w = { .began = pl_term_now() };
+    watch w = { .began = pl_clock_seconds() };
     pl_prepare_result result;
     pl_prepare_options options = {
         .paths = args->paths,

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static int progress_shown; /* a progress line stands on the terminal */
@@ -154,11 +153,4 @@ pl_status pl_term_finish(pl_error *err)
         return pl_fail(err, PL_E_IO, "cannot write to standard output: %s",
                        strerror(errno));
     return PL_OK;
-}
-
-double pl_term_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }

@@ -52,6 +52,4 @@ void pl_term_error(const pl_error *err);
  * redirection must not look like success. */
 PL_MUST_CHECK pl_status pl_term_finish(pl_error *err);
 
-double pl_term_now(void); /* seconds, monotonic */
-
 #endif

@@ -1,5 +1,6 @@
 /* train_view.c: see train_view.h. */
 #include "cli/train_view.h"
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "device/device.h"
@@ -70,7 +71,7 @@ static void evaluating(void *context, pl_split split, uint64_t done,
                        uint64_t total)
 {
     pl_train_view *view = context;
-    double now = pl_term_now();
+    double now = pl_clock_seconds();
     if (view->eval_began == 0.0)
         view->eval_began = now;
     if (now - view->eval_began < 1.0 || now - view->shown < 0.2)
@@ -90,7 +91,7 @@ static void evaluated(void *context, const pl_eval_event *event)
 {
     pl_train_view *view = context;
     size_t T = view->session->gpt.layout.eval_T;
-    view->eval_seconds = pl_term_now() - view->eval_began;
+    view->eval_seconds = pl_clock_seconds() - view->eval_began;
     view->eval_began = 0.0;
     pl_term_clear();
     printf("step %llu: train loss %.4f, val loss %.4f, +- %.4f and %.4f (%s "
@@ -123,7 +124,7 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
     *view = (pl_train_view){
         .session = session,
         .began_step = session->step,
-        .began = pl_term_now(),
+        .began = pl_clock_seconds(),
         .running_mfu = -1.0,
         .peak_flops = pl_device_peak_flops(session->device),
     };

@@ -2,12 +2,12 @@
  * the step list together with a barrier after every step. */
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/threads.h"
 #include "device/cpu_steps.h"
 #include "device/device.h"
 
 #include <string.h>
-#include <time.h>
 
 struct pl_device {
     const pl_graph *graph;
@@ -193,28 +193,21 @@ static void run_peak(void *context, int ith, int nth)
     (void)kept;
 }
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 double pl_device_peak_flops(pl_device *device)
 {
     peak_run run = { .kernels = &device->steps.kernels, .rounds = 200000 };
-    double best = 0.0, end = seconds_now() + 0.04;
+    double best = 0.0, end = pl_clock_seconds() + 0.04;
 
     if (!run.kernels->peak)
         return 0.0;
     do {
-        double began = seconds_now(), flops = 0.0;
+        double began = pl_clock_seconds(), flops = 0.0;
         pl_threads_run(device->threads, run_peak, &run);
-        double seconds = seconds_now() - began;
+        double seconds = pl_clock_seconds() - began;
         for (int i = 0; i < pl_threads_count(device->threads); i++)
             flops += run.flops[i];
         if (flops / seconds > best)
             best = flops / seconds;
-    } while (seconds_now() < end);
+    } while (pl_clock_seconds() < end);
     return best;
 }

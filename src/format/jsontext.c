@@ -55,6 +55,7 @@ static void put_key(pl_json_text *out, const char *key)
 pl_json_text pl_json_text_begin(char *memory, size_t capacity)
 {
     pl_json_text out = { .text = memory, .capacity = capacity };
+    put(&out, "", 0); /* ended, even where nothing fits */
     put(&out, "{", 1);
     out.depth = out.first = 1;
     return out;

@@ -1,6 +1,6 @@
 /* jsontext.h: JSON written into memory that the caller has, so that it works
  * after sealing. Indented, one member per line. Overflow is remembered, not
- * fatal: ask pl_json_text_end. */
+ * fatal: ask pl_json_text_end. The text always ends with a zero. */
 #ifndef PL_FORMAT_JSONTEXT_H
 #define PL_FORMAT_JSONTEXT_H
 

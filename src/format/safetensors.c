@@ -21,9 +21,12 @@ enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 static pl_status read_dtype(pl_tensor_info *info, const json_t *entry,
                             const char *path, pl_error *err)
 {
-    const char *text = json_string_value(json_object_get(entry, "dtype"));
+    const json_t *value = json_object_get(entry, "dtype");
+    const char *text = json_string_value(value);
+    size_t bytes = json_string_length(value); /* there may be zeros in it */
     for (int i = 0; text && i < DTYPES; i++)
-        if (strcmp(text, dtypes[i].name) == 0) {
+        if (bytes == strlen(dtypes[i].name) &&
+            memcmp(text, dtypes[i].name, bytes) == 0) {
             info->dtype = (pl_tensor_dtype)i;
             return PL_OK;
         }
@@ -115,20 +118,30 @@ static pl_status read_entry(pl_tensor_info *info, const char *name,
     return status;
 }
 
-/* Tensors in the order of their data must touch, from 0 to the end. Insertion
- * sort: files are written in order, so it is linear for honest ones; the count
- * is bounded for the others. */
-static pl_status check_holes(pl_safetensors *st, uint64_t data_bytes,
-                             pl_error *err)
+/* By the place of their data. Shell's sort: one pass over the file per gap
+ * where it was written in order, and never more than about n^1.5 moves, so
+ * that no file can keep us busy. */
+static void sort_by_offset(pl_tensor_info *tensors, size_t count)
+{
+    size_t gap = 1;
+    while (gap < count / 3)
+        gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3)
+        for (size_t i = gap; i < count; i++) {
+            pl_tensor_info moved = tensors[i];
+            size_t slot = i;
+            for (; slot >= gap && tensors[slot - gap].offset > moved.offset;
+                 slot -= gap)
+                tensors[slot] = tensors[slot - gap];
+            tensors[slot] = moved;
+        }
+}
+
+/* Tensors in the order of their data must touch, from 0 to the end. */
+static pl_status check_holes(const pl_safetensors *st, const char *path,
+                             uint64_t data_bytes, pl_error *err)
 {
     uint64_t at = 0;
-    for (size_t i = 1; i < st->count; i++) {
-        pl_tensor_info moved = st->tensors[i];
-        size_t slot = i;
-        for (; slot > 0 && st->tensors[slot - 1].offset > moved.offset; slot--)
-            st->tensors[slot] = st->tensors[slot - 1];
-        st->tensors[slot] = moved;
-    }
     for (size_t i = 0; i < st->count; i++) {
         const pl_tensor_info *info = &st->tensors[i];
         if (info->offset != at && info->bytes > 0)
@@ -136,14 +149,14 @@ static pl_status check_holes(pl_safetensors *st, uint64_t data_bytes,
                            "%s: tensor %s begins at byte %" PRIu64
                            " of the data, expected %" PRIu64
                            ": tensors overlap or leave a hole",
-                           st->file.path, info->name, info->offset, at);
+                           path, info->name, info->offset, at);
         at += info->bytes;
     }
     if (at != data_bytes)
         return pl_fail(err, PL_E_FORMAT,
                        "%s: the tensors cover %" PRIu64 " bytes, the file has "
                        "%" PRIu64,
-                       st->file.path, at, data_bytes);
+                       path, at, data_bytes);
     return PL_OK;
 }
 
@@ -153,10 +166,11 @@ static pl_status read_entries(pl_safetensors *st, json_t *root,
     const char *name;
     json_t *entry;
     size_t count = json_object_size(root);
+    const char *path = pl_path_shown(st->file.path);
 
     if (count > PL_TENSOR_MAX_COUNT)
         return pl_fail(err, PL_E_FORMAT, "%s: %zu tensors, at most %d are read",
-                       st->file.path, count, PL_TENSOR_MAX_COUNT);
+                       path, count, PL_TENSOR_MAX_COUNT);
     pl_status status = pl_heap_take(heap, &st->tensors, count,
                                     sizeof *st->tensors, err);
     if (status)
@@ -166,12 +180,13 @@ static pl_status read_entries(pl_safetensors *st, json_t *root,
         if (strcmp(name, "__metadata__") == 0)
             continue;
         status = read_entry(&st->tensors[st->count], name, entry, data_bytes,
-                            st->file.path, err);
+                            path, err);
         if (status)
             return status;
         st->count++;
     }
-    return check_holes(st, data_bytes, err);
+    sort_by_offset(st->tensors, st->count);
+    return check_holes(st, path, data_bytes, err);
 }
 
 /* The header's length, believed only if the file can hold it. */
@@ -190,7 +205,7 @@ static pl_status header_bytes(const pl_file *file, uint64_t *out, pl_error *err)
                        "%s: not a safetensors file: its header would have "
                        "%" PRIu64 " bytes (the file has %" PRIu64
                        ", headers of up to %d are read)",
-                       file->path, bytes, pl_file_size(file),
+                       pl_path_shown(file->path), bytes, pl_file_size(file),
                        PL_SAFETENSORS_MAX_HEADER);
     *out = bytes;
     return PL_OK;
@@ -216,9 +231,10 @@ pl_status pl_safetensors_open(pl_safetensors *st, const char *path,
         status = pl_fail(err, PL_E_FORMAT,
                          "%s: not a safetensors file: its header does not "
                          "begin with '{'",
-                         path);
+                         pl_path_shown(path));
     if (!status)
-        status = pl_json_parse(text, (size_t)bytes, path, &root, err);
+        status = pl_json_parse(text, (size_t)bytes, pl_path_shown(path), &root,
+                               err);
     if (!status) {
         st->data_at = 8 + bytes;
         status = read_entries(st, root, pl_file_size(&st->file) - st->data_at,

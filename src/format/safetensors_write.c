@@ -133,5 +133,8 @@ pl_status pl_safetensors_write(const char *path, const pl_tensor_source *source,
         return status;
     }
     pl_file_drop_cache(&file);
-    return pl_file_close(&file, err);
+    status = pl_file_close(&file, err);
+    if (status)
+        pl_file_remove_quietly(path);
+    return status;
 }

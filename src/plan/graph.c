@@ -126,7 +126,6 @@ static void note_use(pl_buffer *buffer, const pl_program *program, int id,
         buffer->last = handed_on ? program->loop_steps - 1 : at;
     }
     PL_CHECK(buffer->program == id);
-    PL_CHECK(access != PL_SCRATCH || buffer->first == at);
     if (at > buffer->last)
         buffer->last = at;
 }
@@ -134,10 +133,12 @@ static void note_use(pl_buffer *buffer, const pl_program *program, int id,
 static void close_lifetime(pl_buffer *buffer, const pl_program *program)
 {
     size_t loop = program->loop_steps;
-    if (buffer->first < loop && buffer->last >= loop)
-        buffer->first = 0; /* collected by the loop, used after it */
+    if (buffer->host == PL_HOST_WRITES)
+        buffer->first = 0; /* even if a step then writes some rows of it */
     if (buffer->host == PL_HOST_READS)
         buffer->last = program->n_steps - 1;
+    if (buffer->first < loop && buffer->last >= loop)
+        buffer->first = 0; /* collected by the loop, used after it */
 }
 
 static void check_rows(const pl_graph *graph, const pl_arg *arg)
@@ -146,23 +147,45 @@ static void check_rows(const pl_graph *graph, const pl_arg *arg)
     PL_CHECK(arg->row < graph->buffers[arg->buffer].shape.rows);
 }
 
+/* Notes the uses of one program, in the order of its steps. */
+static void note_program(pl_graph *graph, int id)
+{
+    const pl_program *program = &graph->programs[id];
+    PL_CHECK(program->loop_steps <= program->n_steps);
+    for (size_t at = 0; at < program->n_steps; at++) {
+        const pl_step *step = &program->steps[at];
+        for (int i = 0; i < step->n_args; i++) {
+            const pl_arg *arg = &step->args[i];
+            if (arg->buffer == PL_NO_BUFFER)
+                continue;
+            check_rows(graph, arg);
+            note_use(&graph->buffers[arg->buffer], program, id, at,
+                     arg->access);
+        }
+    }
+}
+
+/* Scratch belongs to one step: nobody finds anything in it afterwards. */
+static void check_scratch(const pl_graph *graph, const pl_program *program)
+{
+    for (size_t at = 0; at < program->n_steps; at++) {
+        const pl_step *step = &program->steps[at];
+        for (int i = 0; i < step->n_args; i++) {
+            const pl_arg *arg = &step->args[i];
+            PL_CHECK(arg->access != PL_SCRATCH || arg->buffer == PL_NO_BUFFER ||
+                     (graph->buffers[arg->buffer].first == at &&
+                      graph->buffers[arg->buffer].last == at));
+        }
+    }
+}
+
 pl_status pl_graph_finish(pl_graph *graph, pl_error *err)
 {
     if (graph->status)
         return pl_fail(err, graph->status, "%s", graph->error.text);
     for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
-        const pl_program *program = &graph->programs[id];
-        for (size_t at = 0; at < program->n_steps; at++) {
-            const pl_step *step = &program->steps[at];
-            for (int i = 0; i < step->n_args; i++) {
-                const pl_arg *arg = &step->args[i];
-                if (arg->buffer == PL_NO_BUFFER)
-                    continue;
-                check_rows(graph, arg);
-                note_use(&graph->buffers[arg->buffer], program, id, at,
-                         arg->access);
-            }
-        }
+        note_program(graph, id);
+        check_scratch(graph, &graph->programs[id]);
     }
     for (size_t i = 0; i < graph->n_buffers; i++) {
         pl_buffer *buffer = &graph->buffers[i];

@@ -212,7 +212,8 @@ void pl_step_rows(pl_step *step, pl_access access, pl_buffer_id buffer,
 void pl_graph_end_loop(pl_graph *graph, pl_program_id program);
 
 /* Derives the lifetimes. A step that reads what nobody wrote, a buffer of two
- * programs, a row range outside its buffer: our own mistakes, PL_CHECK. */
+ * programs, scratch that is used twice, a loop that was never ended, a row
+ * outside its buffer: our own mistakes, PL_CHECK. */
 PL_MUST_CHECK pl_status pl_graph_finish(pl_graph *graph, pl_error *err);
 
 #endif

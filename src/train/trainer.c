@@ -1,20 +1,13 @@
 /* trainer.c: nanoGPT's loop over programs of the step list. */
 #include "train/trainer.h"
+#include "base/clock.h"
 #include "model/schedule.h"
 #include "train/checkpoint.h"
 
 #include <math.h>
-#include <time.h>
 
 /* So many updates in a row without a finite gradient will not mend. */
 enum { MAX_SKIPPED = 10 };
-
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 /* What AdamW needs to know of update `step`. */
 static void set_optimizer(pl_scalars *s, const pl_config *config, uint64_t step)
@@ -70,7 +63,7 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
                                .seed = (uint32_t)config->seed,
                                .step = (uint32_t)session->step };
     pl_scalars *scalars = pl_session_scalars(session);
-    double begin = now_ms(), sum = 0.0;
+    double begin = pl_clock_seconds(), sum = 0.0;
 
     set_optimizer(scalars, config, session->step);
     scalars->dlogit_scale = (float)(1.0 / tokens);
@@ -85,7 +78,7 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
     *event = (pl_update_event){
         .step = session->step,
         .loss = sum / tokens,
-        .step_ms = now_ms() - begin,
+        .step_ms = (pl_clock_seconds() - begin) * 1e3,
         .learning_rate = scalars->learning_rate,
         .grad_norm = (double)scalars->grad_norm,
         .skipped = (int)scalars->skipped,

@@ -2,6 +2,7 @@
  * read must be in range, and be the same when it is written and read again. */
 #include "base/check.h"
 #include "config/config.h"
+#include "fuzz/fuzz.h"
 
 #include <stdint.h>
 #include <string.h>

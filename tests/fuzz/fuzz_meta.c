@@ -1,11 +1,10 @@
 /* meta.json from outside: refused with a message, or a tokenizer that comes
  * back the same after writing it. */
+#include "fuzz/fuzz.h"
 #include "text/meta.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

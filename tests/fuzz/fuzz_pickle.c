@@ -1,10 +1,9 @@
 /* meta.pkl from outside: refused with a message, or a vocabulary in which
  * every id survives decoding and encoding. */
+#include "fuzz/fuzz.h"
 #include "text/pickle.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

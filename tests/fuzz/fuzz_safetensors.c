@@ -2,14 +2,13 @@
  * tensors lie one after the other in the file, from its header to its end, and
  * can be read. */
 #include "format/safetensors.h"
+#include "fuzz/fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(int condition)
 {

@@ -2,14 +2,13 @@
  * of how many, the rest is the file. Refused with a message, or every token is
  * inside the vocabulary and is what the file says. */
 #include "data/shard.h"
+#include "fuzz/fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { HEAD_BYTES = 6 };
 

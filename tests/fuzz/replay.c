@@ -5,14 +5,13 @@
  * that after a crash the culprit lies there.
  *
  *   fuzz_x tests/fuzz/corpus/x */
+#include "fuzz/fuzz.h"
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MUTATIONS = 2000, MAX_INPUT_BYTES = 4 << 20, MAX_EDITS = 6 };
 

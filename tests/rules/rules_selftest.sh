@@ -139,7 +139,7 @@ done
 only abort base/check.c base/arena.c cli/main.c
 only pthread_create base/threads.c base/arena.c device/cpu.c
 only json_loads base/json.c format/header.c
-only clock_gettime train/loop.c kernels/ref/k2.c
+only clock_gettime base/clock.c train/loop.c
 for call in qsort strtok gets sprintf strcpy strcat rand system fopen; do
     for file in base/arena.c base/file.c model/gpt.c cli/main.c; do
         fresh

@@ -1,5 +1,6 @@
 #include "base/arena.h"
 #include "support/asserts.h"
+#include "support/sanitized.h"
 
 #include <malloc.h>
 #include <math.h>
@@ -29,7 +30,7 @@ const char *__tsan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#if SANITIZED_ADDRESS
 int __asan_address_is_poisoned(void const volatile *address);
 #endif
 
@@ -453,7 +454,7 @@ static void buried_memory_is_nan_and_its_neighbours_are_not(void **state)
     open_arena(512);
     memset(arena.base, 0x11, 512);
     pl_arena_bury(arena.base + 128, 256);
-#ifdef __SANITIZE_ADDRESS__
+#if SANITIZED_ADDRESS
     if (pl_arena_buries()) {
         assert_false(__asan_address_is_poisoned(arena.base + 127));
         assert_true(__asan_address_is_poisoned(arena.base + 128));

@@ -74,7 +74,7 @@ static void a_graph_is_what_was_appended(void **state)
     (void)state;
     enum { N = 300 };
     pl_buffer_id ids[N];
-    static char names[N][8];
+    static char names[N][16];
     for (int i = 0; i < N; i++) {
         snprintf(names[i], sizeof names[i], "b%d", i);
         ids[i] = pl_graph_buffer(&graph, names[i], PL_CLASS_SAVED, PL_F16,

@@ -170,11 +170,11 @@ static void a_small_file_has_the_bytes_of_the_format(void **state)
 {
     (void)state;
     static const char expected[] =
-        "\x98\0\0\0\0\0\0\0"
+        "\x90\0\0\0\0\0\0\0"
         "{\"__metadata__\":{\"format\":\"pt\"}"
         ",\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
         ",\"b.c\":{\"dtype\":\"F32\",\"shape\":[1,2],"
-        "\"data_offsets\":[8,16]}}  "
+        "\"data_offsets\":[8,16]}} "
         "\x00\x00\x80\x3F\x00\x00\x00\xC0"  /* 1, -2 */
         "\x00\x00\x00\x3F\x00\x00\xC0\x7F"; /* 0.5, NaN */
     tensors t = { .count = 0 };
@@ -399,7 +399,8 @@ static void every_changed_byte_is_refused_or_harmless(void **state)
     setvbuf(file, NULL, _IONBF, 0);
     for (size_t at = 0; at < bytes - 16; at++)
         for (size_t i = 0; i < 8 + sizeof corners - 1; i++) {
-            char changed = i < 8 ? (char)(data[at] ^ 1 << i) : corners[i - 8];
+            char changed = i < 8 ? (char)((unsigned char)data[at] ^ 1u << i)
+                                 : corners[i - 8];
             assert_int_equal(pwrite(fileno(file), &changed, 1, (off_t)at), 1);
             memset(&err, 0, sizeof err);
             judge(pl_safetensors_open(&st, path, &heap, &err), bytes);

@@ -1,5 +1,6 @@
 #include "base/threads.h"
 #include "support/asserts.h"
+#include "support/sanitized.h"
 #include "support/scratch.h"
 
 #include <fenv.h>
@@ -329,7 +330,7 @@ static void a_pool_without_memory_is_an_error(void **state)
 }
 
 /* In a process of its own, whose address space ends after a few stacks. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SANITIZED_ADDRESS && !SANITIZED_THREAD
 static int starve(void)
 {
     enum { STACKS = 3 };
@@ -356,7 +357,7 @@ static int starve(void)
 static void threads_that_cannot_start_are_an_error(void **state)
 {
     (void)state;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SANITIZED_ADDRESS && !SANITIZED_THREAD
     int how = 0;
     pl_heap_close(&heap);
     assert_int_equal(pl_heap_take(&heap, &pool, 1, 1, &err), PL_OK);

@@ -48,6 +48,20 @@ static void text_ends_at_a_zero_or_at_what_is_invalid(void **state)
     assert_int_equal(pl_utf8_text_bytes("\x80z", 2), 0);
 }
 
+static void a_last_character_that_was_cut_is_dropped(void **state)
+{
+    (void)state;
+    static const char text[] = "z\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
+    static const size_t whole[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10 };
+    for (size_t bytes = 0; bytes <= 10; bytes++)
+        assert_int_equal(pl_utf8_whole_bytes(text, bytes), whole[bytes]);
+    /* what is invalid anyway is left alone */
+    assert_int_equal(pl_utf8_whole_bytes("\x80\x80\x80\x80", 4), 4);
+    assert_int_equal(pl_utf8_whole_bytes("\x80", 1), 1);
+    assert_int_equal(pl_utf8_whole_bytes("a\xFF", 2), 2);
+    assert_int_equal(pl_utf8_whole_bytes("\xED\xA0", 2), 2);
+}
+
 static void a_character_starts_where_no_byte_continues_one(void **state)
 {
     (void)state;
@@ -99,6 +113,7 @@ int main(void)
         cmocka_unit_test(a_text_is_valid_at_the_ends_of_its_characters_only),
         cmocka_unit_test(one_wrong_byte_makes_a_text_invalid),
         cmocka_unit_test(text_ends_at_a_zero_or_at_what_is_invalid),
+        cmocka_unit_test(a_last_character_that_was_cut_is_dropped),
         cmocka_unit_test(a_character_starts_where_no_byte_continues_one),
         cmocka_unit_test(what_is_no_scalar_has_a_number_and_no_picture),
         cmocka_unit_test(encoding_what_is_no_scalar_is_a_bug),
