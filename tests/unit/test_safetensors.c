@@ -399,8 +399,9 @@ static void every_changed_byte_is_refused_or_harmless(void **state)
     setvbuf(file, NULL, _IONBF, 0);
     for (size_t at = 0; at < bytes - 16; at++)
         for (size_t i = 0; i < 8 + sizeof corners - 1; i++) {
-            char changed = i < 8 ? (char)((unsigned char)data[at] ^ 1u << i)
-                                 : corners[i - 8];
+            char changed = corners[i < 8 ? 0 : i - 8];
+            if (i < 8)
+                changed = (char)(data[at] ^ 1 << i);
             assert_int_equal(pwrite(fileno(file), &changed, 1, (off_t)at), 1);
             memset(&err, 0, sizeof err);
             judge(pl_safetensors_open(&st, path, &heap, &err), bytes);
