@@ -94,6 +94,7 @@ typedef struct loop {
     pl_session *session;
     const pl_listener *listener;
     int skipped_in_a_row;
+    uint64_t saved_step; /* of the newest checkpoint that is on disk */
 } loop;
 
 static int wants_stop(const loop *l)
@@ -101,14 +102,17 @@ static int wants_stop(const loop *l)
     return l->listener->stop && l->listener->stop(l->listener->context);
 }
 
-static pl_status save(const loop *l, const char *name, pl_error *err)
+static pl_status save(loop *l, const char *name, pl_error *err)
 {
     if (l->listener->saving)
         l->listener->saving(l->listener->context, name);
-    return pl_checkpoint_save(l->session, name, err);
+    pl_status status = pl_checkpoint_save(l->session, name, err);
+    if (!status)
+        l->saved_step = l->session->step;
+    return status;
 }
 
-static pl_status evaluate(const loop *l, pl_error *err)
+static pl_status evaluate(loop *l, pl_error *err)
 {
     pl_session *session = l->session;
     const pl_listener *listener = l->listener;
@@ -181,15 +185,16 @@ static pl_status run(loop *l, pl_error *err)
 pl_status pl_train(pl_session *session, const pl_listener *listener,
                    pl_error *err)
 {
-    loop l = { .session = session, .listener = listener };
-    uint64_t began = session->step;
+    loop l = { .session = session,
+               .listener = listener,
+               .saved_step = session->step }; /* a start is no progress */
     pl_error trouble;
     pl_status status = run(&l, err);
 
     if ((status && status != PL_E_STOPPED) || session->config->eval_only)
         return status;
-    if (session->step == began)
-        return status; /* nothing was learnt since the last checkpoint */
+    if (session->step == l.saved_step)
+        return status; /* nothing was learnt since */
     pl_status saved = save(&l, PL_CHECKPOINT_NEWEST, &trouble);
     if (saved)
         return pl_fail(err, saved, "%s", trouble.text);

@@ -11,6 +11,14 @@
 
 #include <cmocka.h>
 
+#if defined(__x86_64__)
+/* What the compilers' own library found out about the processor, and what
+ * __builtin_cpu_supports looks at: the first word has AVX2. */
+extern struct {
+    unsigned vendor, type, subtype, features;
+} __cpu_model;
+#endif
+
 static int set_up(void **state)
 {
     (void)state;
@@ -36,6 +44,27 @@ static void the_environment_cannot_raise_it(void **state)
         setenv("PLIMSOLL_ISA", pl_cpu_isa_name((pl_isa)isa), 1);
         assert_int_equal(pl_cpu_isa(), best);
     }
+}
+
+static void it_cannot_be_raised_on_an_old_processor_either(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    pl_cpu_isa(); /* whoever asks first fills it in */
+    unsigned features = __cpu_model.features;
+    __cpu_model.features = 0;
+    pl_isa best = pl_cpu_isa();
+    setenv("PLIMSOLL_ISA", "avx2", 1);
+    pl_isa avx2 = pl_cpu_isa();
+    setenv("PLIMSOLL_ISA", "avx512", 1);
+    pl_isa avx512 = pl_cpu_isa();
+    __cpu_model.features = features;
+    assert_int_equal(best, PL_ISA_BASE);
+    assert_int_equal(avx2, PL_ISA_BASE);
+    assert_int_equal(avx512, PL_ISA_BASE);
+#else
+    skip();
+#endif
 }
 
 static void other_words_in_the_environment_change_nothing(void **state)
@@ -124,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_environment_can_lower_the_instruction_set),
         TEST(the_environment_cannot_raise_it),
+        TEST(it_cannot_be_raised_on_an_old_processor_either),
         TEST(other_words_in_the_environment_change_nothing),
         TEST(instruction_sets_have_names),
         TEST(the_machine_has_all_that_its_instruction_set_uses),

@@ -175,9 +175,9 @@ static void normals_are_finite_at_the_edges(void **state)
 static void normals_have_the_normal_moments(void **state)
 {
     (void)state;
-    enum { GROUPS = 100000 };
+    enum { GROUPS = 400000 };
     double sums[4][5] = { { 0 } }, products[4][4] = { { 0 } };
-    double beyond_two = 0, n = GROUPS;
+    double beyond_two = 0, all_squares = 0, n = GROUPS;
     for (uint32_t g = 0; g < GROUPS; g++) {
         uint32_t words[4];
         double x[4];
@@ -195,6 +195,7 @@ static void normals_have_the_normal_moments(void **state)
     /* Standard deviations of the estimates: 1, sqrt 2, sqrt 15, sqrt 96, each
      * over sqrt n. */
     for (int i = 0; i < 4; i++) {
+        all_squares += sums[i][2];
         assert_true(fabs(sums[i][1] / n) < 5 * sqrt(1 / n));
         assert_true(fabs(sums[i][2] / n - 1) < 5 * sqrt(2 / n));
         assert_true(fabs(sums[i][3] / n) < 5 * sqrt(15 / n));
@@ -202,6 +203,7 @@ static void normals_have_the_normal_moments(void **state)
         for (int j = 0; j < i; j++)
             assert_true(fabs(products[i][j] / n) < 5 * sqrt(1 / n));
     }
+    assert_true(fabs(all_squares / (4 * n) - 1) < 5 * sqrt(2 / (4 * n)));
     assert_true(fabs(beyond_two / (4 * n) - 0.04550026) < 0.001);
 }
 
