@@ -105,7 +105,7 @@ void tiny_run_close(tiny_run *run)
     run->config = pl_config_make_default();
     for (int key = 0; key < PL_KEY_COUNT; key++) {
         char argument[1200];
-        snprintf(argument, sizeof argument, "--%s=%s",
+        snprintf(argument, sizeof argument, "--%s=%.1023s",
                  pl_key_row((pl_key)key)->name, values[key]);
         tiny_run_set(run, argument);
     }
