@@ -26,6 +26,7 @@ typedef struct builder {
     const pl_shape *s;
     pl_program_id program;
     size_t rows, T;      /* rows of a round, rows of a sequence */
+    size_t first, count; /* the rows that steps are being written for */
     unsigned keeps;      /* what is being written now is kept: bits of kept */
     unsigned flags;      /* of every step */
     float dropout;       /* 0 outside training */
@@ -43,7 +44,8 @@ typedef struct block {
 pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
                              pl_class class, pl_dtype dtype, size_t rows,
                              size_t cols);
-/* An activation of b->rows rows, saved or transient as b->keeps says. */
+/* An activation, saved or transient as b->keeps says: of all b->rows rows if
+ * it is kept or not in chunks, else of b->chunk rows. */
 pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
                                  kept what_bit, pl_dtype dtype, size_t cols);
 
