@@ -11,8 +11,8 @@ static void matmul_dx(builder *b, int layer, pl_param_kind weight,
     pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, layer);
     step->cols = param.rows;
     step->inner = param.cols;
-    pl_step_arg(step, PL_WRITE, dx);
-    pl_step_arg(step, PL_READ, dy);
+    pl_build_rows(b, step, PL_WRITE, dx);
+    pl_build_rows(b, step, PL_READ, dy);
     pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
 }
 
@@ -38,45 +38,57 @@ static void layernorm_backward(builder *b, int layer, pl_param_kind weight,
 {
     pl_step *step = pl_build_step(b, PL_OP_LAYERNORM_BWD, layer);
     step->cols = b->s->C;
-    pl_step_arg(step, PL_UPDATE, dx);
+    pl_build_rows(b, step, PL_UPDATE, dx);
     pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, weight, layer));
     pl_step_arg(step, PL_UPDATE,
                 pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
-    pl_step_arg(step, PL_READ, dy);
-    pl_step_arg(step, PL_READ, x);
-    pl_step_arg(step, PL_READ, stats);
+    pl_build_rows(b, step, PL_READ, dy);
+    pl_build_rows(b, step, PL_READ, x);
+    pl_build_rows(b, step, PL_READ, stats);
     pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
 }
 
 static pl_buffer_id gradient_of(builder *b, int layer, const char *what,
                                 size_t cols)
 {
-    return pl_build_buffer(b, layer, what, PL_CLASS_TRANSIENT, PL_F32, b->rows,
-                           cols);
+    return pl_build_buffer(b, layer, what, PL_CLASS_TRANSIENT, PL_F32,
+                           b->chunk ? b->chunk : b->rows, cols);
+}
+
+/* One chunk of rows of the MLP's gradients, from dy to dx. */
+static void mlp_backward_rows(builder *b, int layer, block *k, const block *had,
+                              pl_buffer_id dfc, pl_buffer_id dln2,
+                              pl_buffer_id dy, pl_buffer_id dx)
+{
+    if (had->fc == PL_NO_BUFFER) {
+        pl_build_ln2(b, layer, k);
+        pl_build_fc(b, layer, k);
+    }
+    if (had->gelu == PL_NO_BUFFER)
+        pl_build_gelu(b, layer, k);
+    pl_build_matmul_gradients(b, layer, PL_MLP_W, k->gelu, dy);
+    matmul_dx(b, layer, PL_MLP_W, dfc, dy);
+    pl_step *step = pl_build_step(b, PL_OP_GELU_BWD, layer);
+    step->cols = 4 * b->s->C;
+    pl_build_rows(b, step, PL_UPDATE, dfc);
+    pl_build_rows(b, step, PL_READ, k->fc);
+    if (had->ln2 == PL_NO_BUFFER && had->fc != PL_NO_BUFFER)
+        pl_build_ln2(b, layer, k);
+    pl_build_matmul_gradients(b, layer, PL_FC_W, k->ln2, dfc);
+    matmul_dx(b, layer, PL_FC_W, dln2, dfc);
+    layernorm_backward(b, layer, PL_LN2_W, dx, dln2, k->mid, k->stat2);
 }
 
 static void mlp_backward(builder *b, int layer, block *k, pl_buffer_id dx)
 {
     pl_buffer_id dy = behind_dropout(b, layer, "mlp.dy", PL_DROP_MLP_OUT, dx);
-    if (k->fc == PL_NO_BUFFER) {
-        pl_build_ln2(b, layer, k);
-        pl_build_fc(b, layer, k);
-    }
-    if (k->gelu == PL_NO_BUFFER)
-        pl_build_gelu(b, layer, k);
-    pl_build_matmul_gradients(b, layer, PL_MLP_W, k->gelu, dy);
+    const block had = *k;
+    pl_build_begin_chunks(b);
     pl_buffer_id dfc = gradient_of(b, layer, "dfc", 4 * b->s->C);
-    matmul_dx(b, layer, PL_MLP_W, dfc, dy);
-    pl_step *step = pl_build_step(b, PL_OP_GELU_BWD, layer);
-    step->cols = 4 * b->s->C;
-    pl_step_arg(step, PL_UPDATE, dfc);
-    pl_step_arg(step, PL_READ, k->fc);
-    if (k->ln2 == PL_NO_BUFFER)
-        pl_build_ln2(b, layer, k);
-    pl_build_matmul_gradients(b, layer, PL_FC_W, k->ln2, dfc);
     pl_buffer_id dln2 = gradient_of(b, layer, "dln2", b->s->C);
-    matmul_dx(b, layer, PL_FC_W, dln2, dfc);
-    layernorm_backward(b, layer, PL_LN2_W, dx, dln2, k->mid, k->stat2);
+    do {
+        mlp_backward_rows(b, layer, k, &had, dfc, dln2, dy, dx);
+    } while (pl_build_next_chunk(b));
 }
 
 static void attention_backward(builder *b, int layer, block *k, pl_buffer_id dx)

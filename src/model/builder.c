@@ -27,8 +27,10 @@ pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
 pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
                                  kept what_bit, pl_dtype dtype, size_t cols)
 {
-    pl_class class = b->keeps & what_bit ? PL_CLASS_SAVED : PL_CLASS_TRANSIENT;
-    return pl_build_buffer(b, layer, what, class, dtype, b->rows, cols);
+    int saved = (b->keeps & what_bit) != 0;
+    return pl_build_buffer(b, layer, what,
+                           saved ? PL_CLASS_SAVED : PL_CLASS_TRANSIENT, dtype,
+                           saved || !b->chunk ? b->rows : b->chunk, cols);
 }
 
 pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer)
@@ -41,11 +43,40 @@ pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
     return b->gpt->gradients[pl_param_slot(b->s, kind, layer)];
 }
 
+/* The step list stays short however many rows there are. Decoding, whose rows
+ * are known only when it runs, has few. */
+void pl_build_begin_chunks(builder *b)
+{
+    size_t least = b->rows / PL_GPT_MAX_CHUNKS, rows = b->gpt->layout.mlp_rows;
+    if (rows < least)
+        rows = least;
+    if (rows > 0 && rows < b->rows && !(b->flags & PL_STEP_RUN_ROWS))
+        b->chunk = rows;
+}
+
+int pl_build_next_chunk(builder *b)
+{
+    b->row += b->chunk;
+    if (b->chunk && b->row < b->rows && !b->graph->status)
+        return 1;
+    b->row = b->chunk = 0;
+    return 0;
+}
+
+void pl_build_rows(const builder *b, pl_step *step, pl_access access,
+                   pl_buffer_id buffer)
+{
+    int whole = !b->graph->status &&
+                b->graph->buffers[buffer].shape.rows == b->rows;
+    pl_step_rows(step, access, buffer, whole ? b->row : 0);
+}
+
 pl_step *pl_build_step(builder *b, pl_op op, int layer)
 {
     pl_step *step = pl_graph_step(b->graph, b->program, op);
     step->layer = layer;
-    step->rows = b->rows;
+    step->rows = b->chunk && b->chunk < b->rows - b->row ? b->chunk
+                                                         : b->rows - b->row;
     step->T = b->T;
     step->flags = b->flags;
     if (b->s->activation == PL_ACT_GELU_TANH)
@@ -69,14 +100,14 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
     step->inner = param.rows;
     step->cols = param.cols;
     pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, weight, layer));
-    pl_step_arg(step, PL_READ, x);
-    pl_step_arg(step, PL_READ, dy);
+    pl_build_rows(b, step, PL_READ, x);
+    pl_build_rows(b, step, PL_READ, dy);
     if (b->s->bias == PL_BIAS_ALL) { /* the bias is the table's next row */
         step = pl_build_step(b, PL_OP_COLUMN_SUM, layer);
         step->cols = param.cols;
         pl_step_arg(step, PL_UPDATE,
                     pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
-        pl_step_arg(step, PL_READ, dy);
+        pl_build_rows(b, step, PL_READ, dy);
     }
 }
 

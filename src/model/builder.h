@@ -26,7 +26,8 @@ typedef struct builder {
     const pl_shape *s;
     pl_program_id program;
     size_t rows, T;      /* rows of a round, rows of a sequence */
-    size_t first, count; /* the rows that steps are being written for */
+    size_t row, chunk;   /* steps are written for `chunk` rows from `row` on;
+                          * chunk 0: for all of them */
     unsigned keeps;      /* what is being written now is kept: bits of kept */
     unsigned flags;      /* of every step */
     float dropout;       /* 0 outside training */
@@ -44,13 +45,22 @@ typedef struct block {
 pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
                              pl_class class, pl_dtype dtype, size_t rows,
                              size_t cols);
-/* An activation, saved or transient as b->keeps says: of all b->rows rows if
- * it is kept or not in chunks, else of b->chunk rows. */
+/* An activation, saved or transient as b->keeps says. Of all b->rows rows,
+ * except in a chunk: there what isn't kept has only the chunk's. */
 pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
                                  kept what_bit, pl_dtype dtype, size_t cols);
 
 pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer);
 pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer);
+
+/* Sets b->chunk for the MLP of this round, where chunks are worth it. */
+void pl_build_begin_chunks(builder *b);
+/* The next chunk; 0 after the last. */
+int pl_build_next_chunk(builder *b);
+
+/* An argument that has rows: the step sees those that it is written for. */
+void pl_build_rows(const builder *b, pl_step *step, pl_access access,
+                   pl_buffer_id buffer);
 
 /* Appends a step with the builder's rows, T and flags. */
 pl_step *pl_build_step(builder *b, pl_op op, int layer);
@@ -71,6 +81,8 @@ void pl_build_ln1(builder *b, int layer, block *k);
 void pl_build_qkv(builder *b, int layer, block *k);
 void pl_build_att(builder *b, int layer, block *k);
 void pl_build_mid(builder *b, int layer, block *k);
+/* The MLP's stages may be written in chunks of rows: with b->row and b->chunk
+ * set they make what isn't there yet, and append steps for those rows. */
 void pl_build_ln2(builder *b, int layer, block *k);
 void pl_build_fc(builder *b, int layer, block *k);
 void pl_build_gelu(builder *b, int layer, block *k);

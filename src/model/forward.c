@@ -21,9 +21,9 @@ static void layernorm(builder *b, int layer, pl_param_kind weight,
 {
     pl_step *step = pl_build_step(b, PL_OP_LAYERNORM, layer);
     step->cols = b->s->C;
-    pl_step_arg(step, PL_WRITE, y);
-    pl_step_arg(step, PL_WRITE, stats);
-    pl_step_arg(step, PL_READ, x);
+    pl_build_rows(b, step, PL_WRITE, y);
+    pl_build_rows(b, step, PL_WRITE, stats);
+    pl_build_rows(b, step, PL_READ, x);
     pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
     pl_step_arg(step, PL_READ,
                 pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
@@ -37,8 +37,8 @@ static void matmul(builder *b, int layer, pl_param_kind weight, pl_buffer_id y,
     pl_step *step = pl_build_step(b, PL_OP_MATMUL, layer);
     step->inner = param.rows;
     step->cols = param.cols;
-    pl_step_arg(step, PL_WRITE, y);
-    pl_step_arg(step, PL_READ, x);
+    pl_build_rows(b, step, PL_WRITE, y);
+    pl_build_rows(b, step, PL_READ, x);
     pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
     pl_step_arg(step, PL_READ,
                 pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
@@ -119,42 +119,60 @@ void pl_build_mid(builder *b, int layer, block *k)
 
 void pl_build_ln2(builder *b, int layer, block *k)
 {
-    k->ln2 = pl_build_activation(b, layer, "ln2", KEEP_LN2,
-                                 b->gpt->layout.dtype, b->s->C);
-    k->stat2 = pl_build_activation(b, layer, "ln2.stats", KEEP_LN2, PL_F32, 2);
+    if (k->ln2 == PL_NO_BUFFER) {
+        k->ln2 = pl_build_activation(b, layer, "ln2", KEEP_LN2,
+                                     b->gpt->layout.dtype, b->s->C);
+        k->stat2 = pl_build_activation(b, layer, "ln2.stats", KEEP_LN2, PL_F32,
+                                       2);
+    }
     layernorm(b, layer, PL_LN2_W, k->ln2, k->stat2, k->mid);
 }
 
 void pl_build_fc(builder *b, int layer, block *k)
 {
-    k->fc = pl_build_activation(b, layer, "fc", KEEP_FC, b->gpt->layout.dtype,
-                                4 * b->s->C);
+    if (k->fc == PL_NO_BUFFER)
+        k->fc = pl_build_activation(b, layer, "fc", KEEP_FC,
+                                    b->gpt->layout.dtype, 4 * b->s->C);
     matmul(b, layer, PL_FC_W, k->fc, k->ln2);
 }
 
 void pl_build_gelu(builder *b, int layer, block *k)
 {
-    k->gelu = pl_build_activation(b, layer, "gelu", KEEP_GELU,
-                                  b->gpt->layout.dtype, 4 * b->s->C);
+    if (k->gelu == PL_NO_BUFFER)
+        k->gelu = pl_build_activation(b, layer, "gelu", KEEP_GELU,
+                                      b->gpt->layout.dtype, 4 * b->s->C);
     pl_step *step = pl_build_step(b, PL_OP_GELU, layer);
     step->cols = 4 * b->s->C;
-    pl_step_arg(step, PL_WRITE, k->gelu);
-    pl_step_arg(step, PL_READ, k->fc);
+    pl_build_rows(b, step, PL_WRITE, k->gelu);
+    pl_build_rows(b, step, PL_READ, k->fc);
+}
+
+/* mid to out, in chunks of rows unless all of it is kept anyway. */
+static void mlp(builder *b, int layer, block *k, pl_buffer_id out)
+{
+    const unsigned all = KEEP_LN2 | KEEP_FC | KEEP_GELU;
+    if ((b->keeps & all) != all)
+        pl_build_begin_chunks(b);
+    do {
+        pl_build_ln2(b, layer, k);
+        pl_build_fc(b, layer, k);
+        pl_build_gelu(b, layer, k);
+        matmul(b, layer, PL_MLP_W, out, k->gelu);
+    } while (pl_build_next_chunk(b));
 }
 
 pl_buffer_id pl_build_block(builder *b, int layer, pl_buffer_id x, block *k)
 {
-    *k = (block){ .x = x };
+    *k = (block){
+        .x = x, .ln2 = PL_NO_BUFFER, .fc = PL_NO_BUFFER, .gelu = PL_NO_BUFFER
+    };
     pl_build_ln1(b, layer, k);
     pl_build_qkv(b, layer, k);
     pl_build_att(b, layer, k);
     pl_build_mid(b, layer, k);
-    pl_build_ln2(b, layer, k);
-    pl_build_fc(b, layer, k);
-    pl_build_gelu(b, layer, k);
     pl_buffer_id out = pl_build_activation(b, layer, "out", KEEP_X, PL_F32,
                                            b->s->C);
-    matmul(b, layer, PL_MLP_W, out, k->gelu);
+    mlp(b, layer, k, out);
     residual(b, layer, out, k->mid, PL_DROP_MLP_OUT);
     return out;
 }

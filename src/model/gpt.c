@@ -18,9 +18,6 @@ static const unsigned level_keeps[] = {
     [3] = 0,
 };
 
-/* The step list stays short however many rows there are. */
-enum { MAX_CHUNKS = 1024 };
-
 static void forget(block *k, unsigned keeps)
 {
     const struct {
@@ -49,8 +46,8 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
     pl_buffer_id wte = pl_build_weight(b, PL_WTE, -1), dlnf = PL_NO_BUFFER;
     if (chunk > b->rows)
         chunk = b->rows;
-    if (chunk < b->rows / MAX_CHUNKS)
-        chunk = b->rows / MAX_CHUNKS;
+    if (chunk < b->rows / PL_GPT_MAX_CHUNKS)
+        chunk = b->rows / PL_GPT_MAX_CHUNKS;
     pl_buffer_id logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
                                           PL_F32, chunk, V);
     if (train)

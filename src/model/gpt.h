@@ -16,6 +16,9 @@
 /* What a run is built for: sampling needs neither gradients nor moments. */
 typedef enum pl_gpt_purpose { PL_FOR_TRAINING, PL_FOR_SAMPLING } pl_gpt_purpose;
 
+/* Rows are cut into at most so many chunks. */
+enum { PL_GPT_MAX_CHUNKS = 1024 };
+
 /* How the run is laid out. Nothing here changes a result. */
 typedef struct pl_gpt_layout {
     pl_gpt_purpose purpose;
@@ -25,6 +28,8 @@ typedef struct pl_gpt_layout {
     size_t eval_T;      /* tokens of an evaluation sequence */
     size_t eval_micro;  /* sequences evaluated at once */
     size_t chunk_rows;  /* rows whose logits exist at once */
+    size_t mlp_rows;    /* rows whose MLP exists at once, where it isn't kept;
+                         * 0: all */
     size_t prefill;     /* prompt tokens decoded at once */
     size_t slice_bytes; /* of a tensor that is saved at once */
     size_t threads;     /* scratch is per thread */

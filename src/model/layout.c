@@ -9,6 +9,7 @@ enum {
     CHUNK_BYTES = 64 * 1024 * 1024, /* of logits that exist at once */
     CHUNK_LEAST_ROWS = 64,          /* fewer make poor matrix products */
     SLICE_BYTES = 4 * 1024 * 1024,
+    MLP_ROWS = 1024, /* fills a matrix product; more rows gain nothing */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -77,6 +78,7 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         /* more rows than training's would only have to be shrunk again */
         .eval_micro = smaller(eval_batch, batch * (shape->T / eval_T)),
         .chunk_rows = chunk_rows(shape->V),
+        .mlp_rows = MLP_ROWS,
         .prefill = shape->T,
         .slice_bytes = SLICE_BYTES,
         .threads = (size_t)(threads < PL_MAX_THREADS ? threads

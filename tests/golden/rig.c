@@ -67,6 +67,7 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
         .eval_T = way->eval_T ? way->eval_T : r->T,
         .eval_micro = r->batch,
         .chunk_rows = way->chunk_rows ? way->chunk_rows : r->batch * r->T,
+        .mlp_rows = way->mlp_rows,
         .prefill = shape.T,
         .slice_bytes = SLICE_BYTES,
         .threads = (size_t)threads,

@@ -14,6 +14,7 @@
 typedef struct rig_way {
     size_t micro;      /* 0: the whole batch */
     size_t chunk_rows; /* 0: all rows */
+    size_t mlp_rows;   /* 0: all rows */
     size_t eval_T;     /* 0: T */
     uint8_t levels[2]; /* of even and odd layers */
     int threads;       /* 0: 1 */

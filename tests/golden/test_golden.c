@@ -210,6 +210,10 @@ static const struct {
 } ways[] = {
     { "micro-batches of 1", { .micro = 1 } },
     { "chunks of 5 rows", { .chunk_rows = 5 } },
+    { "an MLP of 4 rows", { .mlp_rows = 4 } },
+    { "an MLP of 4 rows, level 1", { .mlp_rows = 4, .levels = { 1, 1 } } },
+    { "an MLP of 5 rows, level 2", { .mlp_rows = 5, .levels = { 2, 2 } } },
+    { "an MLP of 3 rows, level 3", { .mlp_rows = 3, .levels = { 3, 3 } } },
     { "level 1", { .levels = { 1, 1 } } },
     { "level 2", { .levels = { 2, 2 } } },
     { "level 3", { .levels = { 3, 3 } } },
@@ -217,7 +221,11 @@ static const struct {
     { "2 threads", { .threads = 2 } },
     { "3 threads", { .threads = 3 } },
     { "all at once",
-      { .micro = 1, .chunk_rows = 5, .levels = { 3, 1 }, .threads = 2 } },
+      { .micro = 1,
+        .chunk_rows = 5,
+        .mlp_rows = 4,
+        .levels = { 3, 1 },
+        .threads = 2 } },
 };
 
 /* The reference sums in double and rounds where a sum is cut: it promises
