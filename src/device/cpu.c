@@ -14,6 +14,7 @@ struct pl_device {
     pl_arena arena;
     pl_threads *threads;
     cpu_context steps;
+    double *profile; /* seconds by op, or NULL */
 };
 
 typedef struct walk {
@@ -60,6 +61,8 @@ static void walk_steps(void *context, int ith, int nth)
     const walk *w = context;
     pl_threads *threads = w->device->threads;
     int buries = pl_arena_buries();
+    double *profile = ith == 0 ? w->device->profile : NULL;
+    double then = profile ? pl_clock_seconds() : 0.0;
 
     for (size_t at = w->begin; at < w->end; at++) {
         if (buries) {
@@ -69,9 +72,19 @@ static void walk_steps(void *context, int ith, int nth)
         }
         pl_cpu_run_step(&w->device->steps, &w->program->steps[at], ith, nth);
         pl_threads_barrier(threads);
+        if (profile) {
+            double now = pl_clock_seconds();
+            profile[w->program->steps[at].op] += now - then;
+            then = now;
+        }
         if (buries && ith == 0)
             bury_dead(w, at);
     }
+}
+
+void pl_device_profile(pl_device *device, double *seconds)
+{
+    device->profile = seconds;
 }
 
 void pl_device_run(pl_device *device, pl_program_id program, pl_part part)

@@ -363,7 +363,9 @@ static pl_buffer_id *build_set(builder *b, const char *prefix, pl_class class)
     return set;
 }
 
-static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
+/* Writes the programs whose bits are in `wanted`, and places them. */
+static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
+                                pl_error *err)
 {
     builder b = { .gpt = gpt, .graph = &gpt->graph, .s = &gpt->shape };
     int train = gpt->layout.purpose == PL_FOR_TRAINING;
@@ -382,7 +384,7 @@ static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
                                             build_eval, build_sample,
                                             build_save };
     for (int i = 0; i < PL_PROGRAM_COUNT && !gpt->graph.status; i++)
-        if (train || i == PL_SAMPLE) {
+        if (wanted >> i & 1) {
             builder fresh = b;
             programs[i](&fresh);
         }
@@ -390,6 +392,22 @@ static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
     if (status)
         return status;
     return pl_place(&gpt->placement, &gpt->graph, err);
+}
+
+static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
+{
+    int train = gpt->layout.purpose == PL_FOR_TRAINING;
+    return build_programs(
+        gpt, train ? (1u << PL_PROGRAM_COUNT) - 1 : 1u << PL_SAMPLE, heap, err);
+}
+
+pl_status pl_gpt_make_training(pl_gpt *gpt, const pl_shape *shape,
+                               const pl_gpt_layout *layout, pl_heap *heap,
+                               pl_error *err)
+{
+    *gpt = (pl_gpt){ .shape = *shape, .layout = *layout };
+    return build_programs(gpt, 1u << PL_TRAIN | 1u << PL_UPDATE_WEIGHTS, heap,
+                          err);
 }
 
 /* Shrinks what is larger than the memory that training needs anyway. Returns

@@ -71,4 +71,9 @@ PL_MUST_CHECK pl_status pl_gpt_make(pl_gpt *gpt, const pl_shape *shape,
                                     const pl_gpt_layout *layout, pl_heap *heap,
                                     pl_error *err);
 
+/* Only training and the update: what the search for a layout compares. */
+PL_MUST_CHECK pl_status pl_gpt_make_training(pl_gpt *gpt, const pl_shape *shape,
+                                             const pl_gpt_layout *layout,
+                                             pl_heap *heap, pl_error *err);
+
 #endif

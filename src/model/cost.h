@@ -1,0 +1,40 @@
+/* cost.h: how long a step list takes, from the rates of a machine.
+ *
+ * A step takes a barrier and its work divided by the rate of its op. The rates
+ * are measured: by every training, from the steps it runs (device/profile),
+ * or, before the first one, taken from a table that was measured elsewhere. */
+#ifndef PL_MODEL_COST_H
+#define PL_MODEL_COST_H
+
+#include "model/gpt.h"
+
+typedef enum pl_rates_source {
+    PL_RATES_BUILT_IN, /* measured on one core of another machine */
+    PL_RATES_MEASURED, /* on this machine, with these threads */
+} pl_rates_source;
+
+typedef struct pl_rates {
+    pl_rates_source source;
+    double per_second[PL_OP_COUNT]; /* units of work; 0: free */
+    double barrier_seconds;         /* of every step */
+} pl_rates;
+
+/* The built-in table for `threads` threads. */
+pl_rates pl_rates_built_in(size_t threads);
+
+/* Work of a step: flops for products and attention, elements for the rest. */
+double pl_cost_units(const pl_step *step);
+
+/* Seconds of one update: all micro-batches, all batches, and the update. */
+double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches);
+
+/* Seconds of the loop of a program, once. */
+double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,
+                     pl_program_id program);
+
+/* Takes over the rates of those ops that were seen at work long enough:
+ * seconds and units by op. */
+void pl_rates_learn(pl_rates *rates, const double seconds[PL_OP_COUNT],
+                    const double units[PL_OP_COUNT]);
+
+#endif

@@ -1,0 +1,223 @@
+/* fit.c: bisection over levels for every micro-batch and a few chunk sizes.
+ *
+ * More recomputation is always fewer bytes and more time, so for a micro-batch
+ * the best levels are the first on the way from "keep all" to "keep x only"
+ * that fit. The way has 3 L stations: station q has q % L layers (the first
+ * ones) one level above the others. */
+#include "model/fit.h"
+#include "base/check.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows of logits, rows of an MLP: from comfortable to frugal. */
+static const struct {
+    size_t chunk_rows, mlp_rows;
+} chunks[] = { { SIZE_MAX, SIZE_MAX }, { 256, 512 }, { 64, 128 } };
+enum { CHUNKS = sizeof chunks / sizeof chunks[0] };
+
+typedef struct search {
+    const pl_shape *shape;
+    const pl_gpt_layout *base;
+    const pl_fit_wish *wish;
+    const pl_rates *rates;
+    pl_fit *fit;
+    uint8_t *levels; /* of the layout being tried */
+    size_t heap_bytes;
+    pl_error *err;
+} search;
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void set_station(const search *s, size_t q)
+{
+    size_t L = s->shape->L;
+    if (s->wish->keep_levels) {
+        memcpy(s->levels, s->base->levels, L);
+        return;
+    }
+    for (size_t l = 0; l < L; l++)
+        s->levels[l] = (uint8_t)(q / L + (l < q % L));
+}
+
+static size_t stations(const search *s)
+{
+    return s->wish->keep_levels ? 1 : PL_MAX_LEVEL * s->shape->L + 1;
+}
+
+/* Builds one layout and prices it. */
+static pl_status price(const search *s, size_t micro, int chunk, size_t q,
+                       pl_fit_option *option)
+{
+    pl_heap heap = pl_heap_make(s->heap_bytes);
+    pl_gpt gpt;
+    pl_gpt_layout layout = *s->base;
+    layout.micro = micro;
+    layout.chunk_rows = smaller(layout.chunk_rows, chunks[chunk].chunk_rows);
+    layout.mlp_rows = smaller(layout.mlp_rows, chunks[chunk].mlp_rows);
+    layout.levels = s->levels;
+    set_station(s, q);
+    pl_status status = pl_gpt_make_training(&gpt, s->shape, &layout, &heap,
+                                            s->err);
+    if (!status) {
+        option->layout = layout;
+        option->arena_bytes = gpt.placement.arena_bytes;
+        option->update_seconds = pl_cost_update(&gpt, s->rates,
+                                                s->wish->batches);
+    }
+    pl_heap_close(&heap);
+    return status;
+}
+
+/* Copies an option whose levels are the ones just tried. */
+static void keep(const search *s, pl_fit_option *slot,
+                 const pl_fit_option *option)
+{
+    uint8_t *levels = (uint8_t *)(uintptr_t)slot->layout.levels;
+    *slot = *option;
+    memcpy(levels, s->levels, s->shape->L);
+    slot->layout.levels = levels;
+}
+
+static void note_smallest(const search *s, const pl_fit_option *option)
+{
+    if (option->arena_bytes < s->fit->smallest.arena_bytes)
+        keep(s, &s->fit->smallest, option);
+}
+
+/* The first station that fits, for one micro-batch and chunk size. */
+static pl_status search_levels(const search *s, size_t micro, int chunk,
+                               pl_fit_option *best, int *found)
+{
+    size_t low = 0, high = stations(s) - 1, budget = s->wish->budget_bytes;
+    *found = 0;
+    pl_status status = price(s, micro, chunk, high, best);
+    if (status)
+        return status;
+    note_smallest(s, best);
+    if (best->arena_bytes > budget)
+        return PL_OK;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        status = price(s, micro, chunk, middle, best);
+        if (status)
+            return status;
+        if (best->arena_bytes <= budget)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *found = 1;
+    return price(s, micro, chunk, low, best);
+}
+
+static void consider(const search *s, const pl_fit_option *option)
+{
+    pl_fit *fit = s->fit;
+    /* what is as fast within the model's noise goes to the fewer bytes */
+    const double same = 1.005;
+    double time = option->update_seconds, best = fit->chosen.update_seconds;
+    int better = !fit->fits || time * same < best ||
+                 (time < best * same &&
+                  option->arena_bytes < fit->chosen.arena_bytes);
+    if (better) {
+        if (fit->fits && fit->chosen.layout.micro != option->layout.micro) {
+            uint8_t *levels =
+                (uint8_t *)(uintptr_t)fit->runner_up.layout.levels;
+            memcpy(levels, fit->chosen.layout.levels, s->shape->L);
+            fit->runner_up = fit->chosen;
+            fit->runner_up.layout.levels = levels;
+            fit->has_runner_up = 1;
+        }
+        keep(s, &fit->chosen, option);
+        fit->fits = 1;
+    } else if (option->layout.micro != fit->chosen.layout.micro &&
+               (!fit->has_runner_up || time < fit->runner_up.update_seconds)) {
+        keep(s, &fit->runner_up, option);
+        fit->has_runner_up = 1;
+    }
+}
+
+static pl_status search_micro(const search *s, size_t micro)
+{
+    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        pl_fit_option option;
+        int found;
+        pl_status status = search_levels(s, micro, chunk, &option, &found);
+        if (status)
+            return status;
+        if (!found)
+            continue;
+        consider(s, &option);
+        if (s->levels[0] == 0 || s->wish->keep_levels)
+            break; /* smaller chunks could only be slower */
+    }
+    return PL_OK;
+}
+
+static pl_status take_levels(pl_fit_option *option, size_t L, pl_heap *heap,
+                             pl_error *err)
+{
+    uint8_t *levels;
+    pl_status status = pl_heap_take(heap, &levels, L, 1, err);
+    if (!status)
+        option->layout.levels = levels;
+    return status;
+}
+
+static pl_status search_all(search *s)
+{
+    size_t batch = s->base->batch;
+    if (s->wish->literal) {
+        pl_fit_option option;
+        pl_fit_wish literal = *s->wish;
+        literal.keep_levels = 1;
+        s->wish = &literal;
+        pl_status status = price(s, s->base->micro, 0, 0, &option);
+        if (status)
+            return status;
+        keep(s, &s->fit->chosen, &option);
+        keep(s, &s->fit->smallest, &option);
+        s->fit->fits = option.arena_bytes <= literal.budget_bytes;
+        return PL_OK;
+    }
+    for (size_t micro = 1; micro <= batch; micro++) {
+        if (batch % micro != 0)
+            continue;
+        pl_status status = search_micro(s, micro);
+        if (status)
+            return status;
+    }
+    if (!s->fit->fits) {
+        memcpy(s->levels, s->fit->smallest.layout.levels, s->shape->L);
+        keep(s, &s->fit->chosen, &s->fit->smallest);
+    }
+    return PL_OK;
+}
+
+pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
+                        const pl_gpt_layout *base, const pl_fit_wish *wish,
+                        const pl_rates *rates, pl_heap *heap, pl_error *err)
+{
+    search s = { .shape = shape,
+                 .base = base,
+                 .wish = wish,
+                 .rates = rates,
+                 .fit = fit,
+                 .heap_bytes = heap->limit_bytes,
+                 .err = err };
+    *fit = (pl_fit){ .smallest = { .arena_bytes = SIZE_MAX } };
+    pl_status status = pl_heap_take(heap, &s.levels, shape->L, 1, err);
+    if (!status)
+        status = take_levels(&fit->chosen, shape->L, heap, err);
+    if (!status)
+        status = take_levels(&fit->runner_up, shape->L, heap, err);
+    if (!status)
+        status = take_levels(&fit->smallest, shape->L, heap, err);
+    if (!status)
+        status = search_all(&s);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* fit.h: the fastest layout under a budget.
+ *
+ * A layout changes no bit of the run, so the search is free to choose: the
+ * micro-batch (every divisor of batch_size), the level of each layer, the
+ * chunk sizes. batch_size x gradient_accumulation_steps stays as it is. */
+#ifndef PL_MODEL_FIT_H
+#define PL_MODEL_FIT_H
+
+#include "model/cost.h"
+#include "model/gpt.h"
+
+/* What may be chosen. */
+typedef struct pl_fit_wish {
+    size_t budget_bytes; /* of the arena; SIZE_MAX: no limit */
+    size_t batches;      /* per update */
+    int literal;         /* fit = 'exact': the config's own layout */
+    int keep_levels;     /* grad_checkpoint was set: only the rest is free */
+} pl_fit_wish;
+
+/* One layout with its price. */
+typedef struct pl_fit_option {
+    pl_gpt_layout layout; /* its levels are the heap's */
+    size_t arena_bytes;
+    double update_seconds;
+} pl_fit_option;
+
+typedef struct pl_fit {
+    int fits;
+    pl_fit_option chosen;    /* the fastest that fits, or the smallest */
+    pl_fit_option runner_up; /* the fastest of another micro-batch */
+    int has_runner_up;
+    pl_fit_option smallest;
+} pl_fit;
+
+/* Searches from `base` (pl_gpt_layout_make). Arithmetic only; levels of the
+ * result are taken from `heap`. */
+PL_MUST_CHECK pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
+                                      const pl_gpt_layout *base,
+                                      const pl_fit_wish *wish,
+                                      const pl_rates *rates, pl_heap *heap,
+                                      pl_error *err);
+
+#endif

@@ -1,0 +1,69 @@
+/* machine.c: see machine.h. */
+#include "train/machine.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "format/jsontext.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_BYTES = 64 * 1024 };
+
+static pl_status path_of(char path[PL_PATH_BYTES], const char *folder,
+                         size_t threads, pl_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "machine-%s-%zu.json",
+             pl_cpu_isa_name(pl_cpu_isa()), threads);
+    return pl_path_join(path, folder, name, err);
+}
+
+/* A rate that can be divided by, or nothing. */
+static void read_rate(const json_t *object, const char *key, double *rate)
+{
+    double value = json_number_value(json_object_get(object, key));
+    if (isfinite(value) && value > 0.0)
+        *rate = value;
+}
+
+pl_rates pl_machine_recall(const char *folder, size_t threads, pl_heap *heap)
+{
+    pl_rates rates = pl_rates_built_in(threads);
+    char path[PL_PATH_BYTES], *text;
+    size_t bytes;
+    json_t *root = NULL;
+
+    if (!folder || path_of(path, folder, threads, NULL) ||
+        pl_file_read_all(path, MAX_BYTES, heap, &text, &bytes, NULL) ||
+        pl_json_parse(text, bytes, path, &root, NULL))
+        return rates;
+    const json_t *ops = json_object_get(root, "units_per_second");
+    for (int op = 0; op < PL_OP_COUNT; op++)
+        read_rate(ops, pl_op_name((pl_op)op), &rates.per_second[op]);
+    read_rate(root, "barrier_seconds", &rates.barrier_seconds);
+    rates.source = PL_RATES_MEASURED;
+    json_decref(root);
+    return rates;
+}
+
+pl_status pl_machine_remember(const pl_rates *rates, const char *folder,
+                              size_t threads, char *text, size_t capacity,
+                              pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_json_text j = pl_json_text_begin(text, capacity);
+    pl_json_text_real(&j, "barrier_seconds", rates->barrier_seconds);
+    pl_json_text_open(&j, "units_per_second", '{');
+    for (int op = 0; op < PL_OP_COUNT; op++)
+        pl_json_text_real(&j, pl_op_name((pl_op)op), rates->per_second[op]);
+    pl_json_text_close(&j, '}');
+    pl_status status = pl_json_text_end(&j, err);
+    if (!status)
+        status = pl_folder_make(folder, err);
+    if (!status)
+        status = path_of(path, folder, threads, err);
+    if (!status)
+        status = pl_file_replace(path, text, j.used, err);
+    return status;
+}
