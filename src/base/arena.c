@@ -152,47 +152,88 @@ void pl_heap_close(pl_heap *heap)
 
 /* ---- arena ---- */
 
-/* Kernels before 5.14 know no MADV_POPULATE_WRITE: there each page is touched,
- * and a shortage shows as a signal. */
-static int populate(unsigned char *base, size_t bytes, size_t page)
+enum { SLICE_BYTES = 64 << 20 };
+
+/* Makes the kernel give every page, slice by slice, so that *given_bytes says
+ * how far it came. Kernels before 5.14 know no MADV_POPULATE_WRITE: there each
+ * page is touched, and a shortage shows as a signal. */
+static int populate(unsigned char *base, size_t bytes, size_t page,
+                    size_t *given_bytes)
 {
-    if (madvise(base, bytes, MADV_POPULATE_WRITE) == 0)
-        return 0;
-    if (errno != EINVAL)
-        return errno;
-    for (size_t at = 0; at < bytes; at += page)
-        ((volatile unsigned char *)base)[at] = 0;
+    for (size_t at = 0; at < bytes; *given_bytes = at) {
+        size_t slice = bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES;
+        if (madvise(base + at, slice, MADV_POPULATE_WRITE)) {
+            if (errno == EINTR)
+                continue;
+            if (errno != EINVAL)
+                return errno;
+            for (size_t i = at; i < at + slice; i += page)
+                ((volatile unsigned char *)base)[i] = 0;
+        }
+        at += slice;
+    }
     return 0;
+}
+
+/* `bytes` bytes of address space, MAP_FAILED if there are none. What was
+ * mapped to align it is unmapped again: it never had pages. */
+static unsigned char *map_aligned(size_t bytes)
+{
+    const int protection = PROT_READ | PROT_WRITE;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    if (bytes >= HUGE_BYTES) {
+        unsigned char *wide = mmap(NULL, bytes + HUGE_BYTES, protection, flags,
+                                   -1, 0);
+        if (wide != MAP_FAILED) {
+            size_t before = -(uintptr_t)wide % HUGE_BYTES;
+            if (before > 0)
+                munmap(wide, before);
+            munmap(wide + before + bytes, HUGE_BYTES - before);
+            return wide + before;
+        }
+    }
+    return mmap(NULL, bytes, protection, flags, -1, 0);
+}
+
+static void lock(pl_arena *arena)
+{
+    if (mlock(arena->base, arena->mapped_bytes) == 0) {
+        arena->locked = 1;
+        return;
+    }
+    arena->lock_error = errno;
+    munlock(arena->base, arena->mapped_bytes); /* a part may be */
 }
 
 pl_status pl_arena_open(pl_arena *arena, size_t size_bytes, pl_error *err)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), given = 0;
     *arena = (pl_arena){ 0 };
     if (size_bytes > SIZE_MAX / 2 - HUGE_BYTES)
         return pl_fail(err, PL_E_MEMORY, "an arena of %zu bytes is absurd",
                        size_bytes);
     size_t mapped = size_bytes ? (size_bytes + page - 1) / page * page : page;
-    void *base = must_fail() ? MAP_FAILED
-                             : mmap(NULL, mapped, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *base = must_fail() ? MAP_FAILED : map_aligned(mapped);
     if (base == MAP_FAILED)
         return pl_fail(err, PL_E_MEMORY,
                        "cannot map the arena of %zu bytes: %s. Make the model, "
-                       "batch_size or block_size smaller",
+                       "batch_size or block_size smaller, or see what limits "
+                       "this process (ulimit -v, ulimit -d)",
                        size_bytes, strerror(errno));
-    madvise(base, mapped, MADV_HUGEPAGE); /* a wish: fewer page tables */
-    int error = populate(base, mapped, page);
+    madvise(base, mapped, MADV_HUGEPAGE); /* a wish: fewer page faults */
+    int error = populate(base, mapped, page, &given);
     if (error) {
         munmap(base, mapped);
         return pl_fail(err, PL_E_MEMORY,
-                       "the machine cannot give the arena's %zu bytes: %s. "
-                       "Make the model, batch_size or block_size smaller",
-                       size_bytes, strerror(error));
+                       "the machine cannot give the arena's %zu bytes; after "
+                       "%zu bytes it said: %s. Make the model, batch_size or "
+                       "block_size smaller, or end what else takes memory",
+                       size_bytes, given, strerror(error));
     }
     arena->base = base;
     arena->size_bytes = size_bytes;
     arena->mapped_bytes = mapped;
+    lock(arena);
     return PL_OK;
 }
 

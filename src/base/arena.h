@@ -56,6 +56,8 @@ typedef struct pl_arena {
     size_t mapped_bytes; /* size rounded up to whole pages */
     size_t used_bytes;   /* end of the highest claim */
     int sealed;
+    int locked;     /* the kernel promised never to swap it out */
+    int lock_error; /* why not: an errno, mostly ENOMEM for RLIMIT_MEMLOCK */
 } pl_arena;
 
 enum { PL_ARENA_ALIGN = 64 }; /* of every claim: a cache line, a zmm */
@@ -68,7 +70,14 @@ static inline size_t pl_arena_round(size_t bytes)
 }
 
 /* Maps `size_bytes` and makes the kernel give every page, so that running out
- * happens here, with a message, and not later. Contents: zero. */
+ * happens here and not later, and locks them where that is permitted (that it
+ * isn't is no error). From 2 MiB on it begins at a multiple of 2 MiB, where
+ * address space allows, for huge pages; the mapping is never longer than
+ * mapped_bytes, so these can't make more than that resident. Contents: zero.
+ *
+ * A machine that is short says so with a message. A memory cgroup that is
+ * short has the kernel kill the process instead: ask pl_memory_offer_make
+ * first. */
 PL_MUST_CHECK pl_status pl_arena_open(pl_arena *arena, size_t size_bytes,
                                       pl_error *err);
 

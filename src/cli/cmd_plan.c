@@ -2,8 +2,10 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
-#include "train/session.h"
+#include "train/fixes.h"
+#include "train/runplan.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,14 +13,16 @@ enum { FLAG_JSON = 1, FLAG_STEPS = 2 };
 
 typedef struct plan {
     const pl_config *config;
-    pl_gpt gpt;
+    pl_machine machine;
+    pl_run_plan run;
     const char *vocab_from;
-    size_t reserve_bytes;
+    pl_fix fixes[PL_MAX_FIXES];
+    size_t n_fixes;
 } plan;
 
 static size_t micro_steps(const plan *p)
 {
-    const pl_gpt_layout *layout = &p->gpt.layout;
+    const pl_gpt_layout *layout = &p->run.gpt.layout;
     return (size_t)p->config->gradient_accumulation_steps *
            (layout->batch / layout->micro);
 }
@@ -27,8 +31,8 @@ static size_t micro_steps(const plan *p)
 
 static void print_model(const plan *p)
 {
-    const pl_shape *s = &p->gpt.shape;
-    const pl_gpt_layout *layout = &p->gpt.layout;
+    const pl_shape *s = &p->run.gpt.shape;
+    const pl_gpt_layout *layout = &p->run.gpt.layout;
     size_t updates = layout->micro * micro_steps(p);
 
     printf(
@@ -61,7 +65,7 @@ static void print_row(const char *name, const size_t bytes[PL_PROGRAM_COUNT],
 
 static void print_table(const plan *p)
 {
-    const pl_placement *place = &p->gpt.placement;
+    const pl_placement *place = &p->run.gpt.placement;
     size_t peaks[PL_PROGRAM_COUNT], rest[PL_PROGRAM_COUNT], most = 0;
 
     printf("%-18s", "");
@@ -87,9 +91,56 @@ static void print_table(const plan *p)
     print_row("peak", peaks, pl_term_out(PL_TERM_BOLD));
 }
 
+/* A bar of `width` cells, `share` of them filled. */
+static void print_bar(double share, int width)
+{
+    int filled = (int)(share * width + 0.5);
+    for (int i = 0; i < width; i++)
+        fputs(i < filled ? "#" : ".", stdout);
+}
+
+/* Each class of bytes against the line. */
+static void print_bars(const plan *p)
+{
+    const pl_placement *place = &p->run.gpt.placement;
+    size_t most = p->run.total_bytes;
+    if (p->machine.budget_bytes != SIZE_MAX && p->machine.budget_bytes > most)
+        most = p->machine.budget_bytes;
+    printf("\n");
+    for (int class = 0; class < PL_CLASS_COUNT; class ++) {
+        size_t bytes = place->class_bytes[PL_TRAIN][class];
+        if (bytes < most / 1000)
+            continue;
+        printf("%-18s %9s  ", pl_class_name((pl_class) class),
+               pl_term_bytes(bytes).text);
+        print_bar((double)bytes / (double)most, 46);
+        printf(" %4.1f %%\n", 100.0 * (double)bytes / (double)most);
+    }
+    printf("%-18s %9s  ", "reserve", pl_term_bytes(p->run.reserve_bytes).text);
+    print_bar((double)p->run.reserve_bytes / (double)most, 46);
+    printf(" %4.1f %%\n", 100.0 * (double)p->run.reserve_bytes / (double)most);
+}
+
+static void print_budget(const plan *p)
+{
+    size_t total = p->run.total_bytes, budget = p->machine.budget_bytes;
+    if (budget == SIZE_MAX) {
+        printf("budget   %11s  %s\n", "none", p->machine.budget_from);
+        return;
+    }
+    printf("budget   %11s  %s\n", pl_term_bytes(budget).text,
+           p->machine.budget_from);
+    if (p->run.fits)
+        printf("%sfits, %s to spare%s\n", pl_term_out(PL_TERM_GREEN),
+               pl_term_bytes(budget - total).text, pl_term_out_end());
+    else
+        printf("%sdoes not fit: %s are missing%s\n", pl_term_out(PL_TERM_RED),
+               pl_term_bytes(total - budget).text, pl_term_out_end());
+}
+
 static void print_total(const plan *p)
 {
-    const pl_placement *place = &p->gpt.placement;
+    const pl_placement *place = &p->run.gpt.placement;
     size_t arena = place->arena_bytes, bound = place->lower_bound_bytes;
     printf("\narena    %11s  %s bytes, one mapping for all five\n",
            pl_term_bytes(arena).text, pl_term_count(arena).text);
@@ -98,9 +149,56 @@ static void print_total(const plan *p)
            pl_term_bytes(bound).text,
            100.0 * (double)(arena - bound) / (double)bound);
     printf("reserve  %11s  program, libraries, stacks, page tables\n",
-           pl_term_bytes(p->reserve_bytes).text);
+           pl_term_bytes(p->run.reserve_bytes).text);
     printf("%stotal    %11s%s\n", pl_term_out(PL_TERM_BOLD),
-           pl_term_bytes(arena + p->reserve_bytes).text, pl_term_out_end());
+           pl_term_bytes(p->run.total_bytes).text, pl_term_out_end());
+}
+
+static void print_layout(const plan *p)
+{
+    const pl_fit *fit = &p->run.fit;
+    size_t L = p->run.gpt.shape.L,
+           batches = (size_t)p->config->gradient_accumulation_steps;
+    char text[160];
+    pl_run_plan_layout_text(&p->run.gpt.layout, L, batches, text, sizeof text);
+    printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
+           pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
+           pl_term_duration(p->run.update_seconds).text,
+           p->machine.rates.source == PL_RATES_MEASURED
+               ? "what this machine reached in training"
+               : "a built-in table; the first training measures");
+    if (!fit->has_runner_up)
+        return;
+    pl_run_plan_layout_text(&fit->runner_up.layout, L, batches, text,
+                            sizeof text);
+    printf(
+        "%srunner-up%s   %s: %s, %s%.1f %% time\n", pl_term_out(PL_TERM_DIM),
+        pl_term_out_end(), text, pl_term_bytes(fit->runner_up.arena_bytes).text,
+        fit->runner_up.update_seconds >= p->run.update_seconds ? "+" : "",
+        100.0 * (fit->runner_up.update_seconds / p->run.update_seconds - 1.0));
+}
+
+static void print_fixes(const plan *p)
+{
+    static const char *const effects[] = {
+        [PL_FIX_SAME_BITS] = "same result, to the bit",
+        [PL_FIX_OTHER_EVAL] = "another evaluation, same training",
+        [PL_FIX_OTHER_RUN] = "another run",
+    };
+    printf("\n%s%-38s %10s %8s %8s%s\n", pl_term_out(PL_TERM_BOLD),
+           "what would change it", "saves", "update", "eval",
+           pl_term_out_end());
+    for (size_t i = 0; i < p->n_fixes; i++) {
+        const pl_fix *fix = &p->fixes[i];
+        uint64_t size = (uint64_t)(fix->saved_bytes < 0 ? -fix->saved_bytes
+                                                        : fix->saved_bytes);
+        char saves[PL_TERM_TEXT_BYTES + 1];
+        snprintf(saves, sizeof saves, "%s%s", fix->saved_bytes < 0 ? "-" : "",
+                 size ? pl_term_bytes(size).text : "0");
+        printf("%-38s %10s %+6.1f %% %+6.1f %%  %s%s\n", fix->setting, saves,
+               100.0 * fix->update_change, 100.0 * fix->eval_change,
+               effects[fix->effect], !p->run.fits && fix->fits ? "; fits" : "");
+    }
 }
 
 /* ---- the step lists ---- */
@@ -108,7 +206,7 @@ static void print_total(const plan *p)
 static void print_steps(const plan *p)
 {
     static const char access[] = { 'r', 'w', 'u', 's' };
-    const pl_graph *graph = &p->gpt.graph;
+    const pl_graph *graph = &p->run.gpt.graph;
     for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
         const pl_program *program = &graph->programs[id];
         printf("\n%s: %zu steps, %zu of them repeated per micro-batch\n",
@@ -128,26 +226,69 @@ static void print_steps(const plan *p)
 
 /* ---- for scripts ---- */
 
+static void put_levels(pl_json_text *j, const pl_gpt *gpt)
+{
+    pl_json_text_open(j, "levels", '[');
+    for (size_t l = 0; l < gpt->shape.L; l++)
+        pl_json_text_whole(j, NULL, gpt->layout.levels[l]);
+    pl_json_text_close(j, ']');
+}
+
+static void put_fit(pl_json_text *j, const plan *p)
+{
+    if (p->machine.budget_bytes == SIZE_MAX)
+        pl_json_text_raw(j, "budget_bytes", "null");
+    else
+        pl_json_text_whole(j, "budget_bytes", p->machine.budget_bytes);
+    pl_json_text_string(j, "budget_from", p->machine.budget_from);
+    pl_json_text_raw(j, "fits", p->run.fits ? "true" : "false");
+    pl_json_text_whole(j, "total_bytes", p->run.total_bytes);
+    pl_json_text_whole(j, "smallest_arena_bytes",
+                       p->run.fit.smallest.arena_bytes);
+    pl_json_text_real(j, "predicted_step_ms", 1e3 * p->run.update_seconds);
+    pl_json_text_string(
+        j, "rates",
+        p->machine.rates.source == PL_RATES_MEASURED ? "measured" : "built-in");
+    put_levels(j, &p->run.gpt);
+    pl_json_text_open(j, "fixes", '[');
+    for (size_t i = 0; i < p->n_fixes; i++) {
+        const pl_fix *fix = &p->fixes[i];
+        char saved[24];
+        snprintf(saved, sizeof saved, "%lld", (long long)fix->saved_bytes);
+        pl_json_text_open(j, NULL, '{');
+        pl_json_text_string(j, "setting", fix->setting);
+        pl_json_text_raw(j, "saved_bytes", saved);
+        pl_json_text_real(j, "update_change", fix->update_change);
+        pl_json_text_real(j, "eval_change", fix->eval_change);
+        pl_json_text_raw(j, "same_result",
+                         fix->effect == PL_FIX_SAME_BITS ? "true" : "false");
+        pl_json_text_raw(j, "fits", fix->fits ? "true" : "false");
+        pl_json_text_close(j, '}');
+    }
+    pl_json_text_close(j, ']');
+}
+
 static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
 {
-    const pl_placement *place = &p->gpt.placement;
+    const pl_placement *place = &p->run.gpt.placement;
     enum { TEXT_BYTES = 64 * 1024 };
     char *text;
     pl_status status = pl_heap_take(heap, &text, TEXT_BYTES, 1, err);
     if (status)
         return status;
     pl_json_text j = pl_json_text_begin(text, TEXT_BYTES);
-    pl_json_text_whole(&j, "parameters", pl_param_count(&p->gpt.shape));
+    pl_json_text_whole(&j, "parameters", pl_param_count(&p->run.gpt.shape));
     pl_json_text_whole(&j, "parameters_nanogpt",
-                       pl_param_count_nanogpt(&p->gpt.shape));
-    pl_json_text_whole(&j, "vocab_size", p->gpt.shape.V);
-    pl_json_text_whole(&j, "head_dim", p->gpt.shape.D);
+                       pl_param_count_nanogpt(&p->run.gpt.shape));
+    pl_json_text_whole(&j, "vocab_size", p->run.gpt.shape.V);
+    pl_json_text_whole(&j, "head_dim", p->run.gpt.shape.D);
     pl_json_text_whole(&j, "arena_bytes", place->arena_bytes);
-    pl_json_text_whole(&j, "reserve_bytes", p->reserve_bytes);
+    pl_json_text_whole(&j, "reserve_bytes", p->run.reserve_bytes);
     pl_json_text_whole(&j, "lower_bound_bytes", place->lower_bound_bytes);
-    pl_json_text_whole(&j, "micro_batch", p->gpt.layout.micro);
+    pl_json_text_whole(&j, "micro_batch", p->run.gpt.layout.micro);
     pl_json_text_whole(&j, "accumulation", micro_steps(p));
     pl_json_text_string(&j, "dtype", p->config->dtype);
+    put_fit(&j, p);
     pl_json_text_open(&j, "programs", '{');
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {
         pl_json_text_open(&j, pl_program_name((pl_program_id)i), '{');
@@ -170,27 +311,41 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     return status;
 }
 
+static pl_status make(plan *p, pl_heap *heap, pl_error *err)
+{
+    size_t vocab_size;
+    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size,
+                                         &p->vocab_from, err);
+    if (!status)
+        status = pl_cli_machine(&p->machine, p->config, heap, err);
+    if (!status)
+        status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
+                                  &pl_term_log, heap, err);
+    if (!status)
+        status = pl_fixes_make(p->fixes, &p->n_fixes, &p->run, p->config,
+                               &p->machine, err);
+    return status;
+}
+
 static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
-    plan p = { .config = &args->config };
-    size_t vocab_size;
+    static plan p;
+    p.config = &args->config;
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
     if (!status)
-        status = pl_cli_vocabulary(p.config, heap, &vocab_size, &p.vocab_from,
-                                   err);
-    if (!status)
-        status = pl_session_plan(&p.gpt, p.config, vocab_size, &pl_term_log,
-                                 heap, err);
+        status = make(&p, heap, err);
     if (status)
         return status;
-    p.reserve_bytes = pl_session_reserve_bytes(p.gpt.placement.arena_bytes,
-                                               p.gpt.layout.threads);
     if (args->flags & FLAG_JSON)
         return print_json(&p, heap, err);
     pl_cli_say_ignored(p.config);
     print_model(&p);
     print_table(&p);
     print_total(&p);
+    print_budget(&p);
+    print_bars(&p);
+    print_layout(&p);
+    print_fixes(&p);
     if (args->flags & FLAG_STEPS)
         print_steps(&p);
     return PL_OK;

@@ -5,6 +5,7 @@
 #include "cli/train_view.h"
 #include "plan/memory.h"
 #include "train/checkpoint.h"
+#include "train/runplan.h"
 #include "train/trainer.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static void print_start(const pl_session *session)
                       (uint64_t)config->gradient_accumulation_steps *
                       session->shape.T;
     size_t arena = gpt->placement.arena_bytes,
-           reserve = pl_session_reserve_bytes(arena, gpt->layout.threads);
+           reserve = pl_run_plan_reserve(arena, gpt->layout.threads);
 
     printf("tokens per iteration will be: %s\n", pl_term_count(tokens).text);
     if (session->tokenizer.kind != PL_TOKENIZER_NONE)
@@ -61,8 +62,7 @@ static void print_peak(const pl_session *session)
     size_t arena = gpt->placement.arena_bytes, peak;
     if (pl_memory_peak_bytes(&peak, NULL))
         return; /* no /proc: nothing to compare */
-    size_t planned = arena +
-                     pl_session_reserve_bytes(arena, gpt->layout.threads);
+    size_t planned = arena + pl_run_plan_reserve(arena, gpt->layout.threads);
     printf("peak memory: %s of the %s that were planned (%zu bytes)\n",
            pl_term_bytes(peak).text, pl_term_bytes(planned).text, peak);
 }
@@ -74,8 +74,11 @@ static pl_status run_session(const pl_config *config, pl_heap *heap,
     pl_session session;
     pl_train_view view;
     pl_cli_say_ignored(config);
-    pl_status status = pl_session_open_train(&session, config, &pl_term_log,
-                                             heap, err);
+    pl_machine machine;
+    pl_status status = pl_cli_machine(&machine, config, heap, err);
+    if (!status)
+        status = pl_session_open_train(&session, config, &machine, &pl_term_log,
+                                       heap, err);
     if (status)
         return status;
     print_start(&session);

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "config/config.h"
+#include "train/machine.h"
 
 #include <stddef.h>
 
@@ -49,6 +50,11 @@ void pl_cli_say_ignored(const pl_config *config);
 PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
                                           pl_heap *heap, size_t *vocab_size,
                                           const char **from, pl_error *err);
+
+/* What the config's keys and this machine allow. */
+PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine,
+                                       const pl_config *config, pl_heap *heap,
+                                       pl_error *err);
 
 /* Ctrl-C and SIGTERM: the first is remembered, the second kills. */
 void pl_cli_catch_signals(void);

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int ends_with(const char *text, const char *end)
@@ -127,6 +128,32 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     if (tokenizer.kind != PL_TOKENIZER_NONE)
         *from = "the dataset's tokenizer";
     return PL_OK;
+}
+
+/* $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll, else nowhere. */
+static pl_status cache_folder(const char **out, pl_heap *heap, pl_error *err)
+{
+    char folder[PL_PATH_BYTES];
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int used = -1;
+    *out = NULL;
+    if (cache && cache[0] == '/')
+        used = snprintf(folder, sizeof folder, "%s/plimsoll", cache);
+    else if (home && home[0] == '/')
+        used = snprintf(folder, sizeof folder, "%s/.cache/plimsoll", home);
+    if (used < 0 || (size_t)used >= sizeof folder)
+        return PL_OK;
+    return pl_heap_text(heap, out, folder, (size_t)used, err);
+}
+
+pl_status pl_cli_machine(pl_machine *machine, const pl_config *config,
+                         pl_heap *heap, pl_error *err)
+{
+    const char *folder;
+    pl_status status = cache_folder(&folder, heap, err);
+    if (status)
+        return status;
+    return pl_machine_make(machine, config, folder, heap, err);
 }
 
 /* ---- signals ---- */

@@ -147,6 +147,11 @@ X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16",                    \
 X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "threads that compute; None: one per processor this process may use")        \
+X(TEXT, memory, "auto", 0, 0, NULL,                                            \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE, MACHINE,                      \
+  "budget: '12GB', '1.5GiB' or 'auto', what the machine offers")               \
+X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
+  "'auto': the fastest layout in the budget; 'exact': literally as configured") \
 X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
   MACHINE,                                                                     \
   "activations that are computed again, not kept: less memory, more time")     \

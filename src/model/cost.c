@@ -91,6 +91,27 @@ double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches)
            steps_seconds(update, rates, 0, update->n_steps);
 }
 
+static void add_units(const pl_program *program, size_t begin, size_t end,
+                      double times, double units[PL_OP_COUNT])
+{
+    for (size_t at = begin; at < end; at++) {
+        const pl_step *step = &program->steps[at];
+        units[step->op] += times * pl_cost_units(step);
+    }
+}
+
+void pl_cost_add_units(const pl_gpt *gpt, size_t batches,
+                       double units[PL_OP_COUNT])
+{
+    const pl_program *train = &gpt->graph.programs[PL_TRAIN];
+    const pl_program *update = &gpt->graph.programs[PL_UPDATE_WEIGHTS];
+    double times = (double)batches;
+    double rounds = (double)(gpt->layout.batch / gpt->layout.micro);
+    add_units(train, 0, train->loop_steps, times * rounds, units);
+    add_units(train, train->loop_steps, train->n_steps, times, units);
+    add_units(update, 0, update->n_steps, 1.0, units);
+}
+
 void pl_rates_learn(pl_rates *rates, const double seconds[PL_OP_COUNT],
                     const double units[PL_OP_COUNT])
 {

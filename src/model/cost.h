@@ -32,6 +32,10 @@ double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches);
 double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,
                      pl_program_id program);
 
+/* Adds the work of one update to units[op]. */
+void pl_cost_add_units(const pl_gpt *gpt, size_t batches,
+                       double units[PL_OP_COUNT]);
+
 /* Takes over the rates of those ops that were seen at work long enough:
  * seconds and units by op. */
 void pl_rates_learn(pl_rates *rates, const double seconds[PL_OP_COUNT],

@@ -55,6 +55,9 @@ typedef struct pl_gpt {
     pl_buffer_id slice;                  /* uint8 [slice_bytes] */
 } pl_gpt;
 
+/* Threads that a config asks for: its own number, or what the machine has. */
+size_t pl_gpt_threads(const pl_config *config);
+
 /* The literal layout of a config: batch_size sequences at once; evaluation,
  * prefill and save slices cut so that they fit the memory that training needs
  * anyway. */

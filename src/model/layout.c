@@ -56,6 +56,13 @@ static pl_dtype dtype_of(const pl_config *config)
                                                     : PL_F32;
 }
 
+size_t pl_gpt_threads(const pl_config *config)
+{
+    int threads = config->threads != PL_NONE ? (int)config->threads
+                                             : pl_cpu_count();
+    return (size_t)(threads < PL_MAX_THREADS ? threads : PL_MAX_THREADS);
+}
+
 pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                              const pl_config *config, pl_gpt_purpose purpose,
                              pl_heap *heap, pl_error *err)
@@ -67,8 +74,6 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
     size_t eval_T = config->eval_block_size != PL_NONE
                         ? (size_t)config->eval_block_size
                         : shape->T;
-    int threads = config->threads != PL_NONE ? (int)config->threads
-                                             : pl_cpu_count();
 
     *layout = (pl_gpt_layout){
         .purpose = purpose,
@@ -81,8 +86,7 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .mlp_rows = MLP_ROWS,
         .prefill = shape->T,
         .slice_bytes = SLICE_BYTES,
-        .threads = (size_t)(threads < PL_MAX_THREADS ? threads
-                                                     : PL_MAX_THREADS),
+        .threads = pl_gpt_threads(config),
         .dropout = (float)config->dropout,
         .dtype = dtype_of(config),
     };

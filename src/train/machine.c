@@ -4,9 +4,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "format/jsontext.h"
+#include "plan/memory.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_BYTES = 64 * 1024 };
 
@@ -27,7 +29,7 @@ static void read_rate(const json_t *object, const char *key, double *rate)
         *rate = value;
 }
 
-pl_rates pl_machine_recall(const char *folder, size_t threads, pl_heap *heap)
+static pl_rates recall(const char *folder, size_t threads, pl_heap *heap)
 {
     pl_rates rates = pl_rates_built_in(threads);
     char path[PL_PATH_BYTES], *text;
@@ -47,11 +49,43 @@ pl_rates pl_machine_recall(const char *folder, size_t threads, pl_heap *heap)
     return rates;
 }
 
-pl_status pl_machine_remember(const pl_rates *rates, const char *folder,
-                              size_t threads, char *text, size_t capacity,
-                              pl_error *err)
+static pl_status find_budget(pl_machine *machine, const pl_config *config,
+                             pl_error *err)
 {
+    pl_memory_offer offer;
+    if (strcmp(config->memory, "auto") != 0) {
+        snprintf(machine->budget_from, sizeof machine->budget_from,
+                 "memory = '%.200s'", config->memory);
+        return pl_memory_parse(config->memory, &machine->budget_bytes, err);
+    }
+    machine->budget_bytes = SIZE_MAX;
+    if (pl_memory_offer_make(&offer, "", NULL)) {
+        snprintf(machine->budget_from, sizeof machine->budget_from,
+                 "this machine does not say what it offers");
+        return PL_OK;
+    }
+    machine->budget_bytes = offer.bytes;
+    pl_memory_binding_text(&offer, machine->budget_from,
+                           sizeof machine->budget_from);
+    return PL_OK;
+}
+
+pl_status pl_machine_make(pl_machine *machine, const pl_config *config,
+                          const char *cache_folder, pl_heap *heap,
+                          pl_error *err)
+{
+    *machine = (pl_machine){ .cache_folder = cache_folder };
+    machine->rates = recall(cache_folder, pl_gpt_threads(config), heap);
+    return find_budget(machine, config, err);
+}
+
+pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
+                              char *text, size_t capacity, pl_error *err)
+{
+    const pl_rates *rates = &machine->rates;
     char path[PL_PATH_BYTES];
+    if (!machine->cache_folder)
+        return PL_OK;
     pl_json_text j = pl_json_text_begin(text, capacity);
     pl_json_text_real(&j, "barrier_seconds", rates->barrier_seconds);
     pl_json_text_open(&j, "units_per_second", '{');
@@ -60,9 +94,9 @@ pl_status pl_machine_remember(const pl_rates *rates, const char *folder,
     pl_json_text_close(&j, '}');
     pl_status status = pl_json_text_end(&j, err);
     if (!status)
-        status = pl_folder_make(folder, err);
+        status = pl_folder_make(machine->cache_folder, err);
     if (!status)
-        status = path_of(path, folder, threads, err);
+        status = path_of(path, machine->cache_folder, threads, err);
     if (!status)
         status = pl_file_replace(path, text, j.used, err);
     return status;

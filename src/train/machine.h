@@ -1,21 +1,34 @@
-/* machine.h: what this machine can do, remembered from one run to the next.
+/* machine.h: what a run may assume of this machine: how much memory it may
+ * take, and how fast the ops are.
  *
- * A small JSON file per instruction set and number of threads, in a folder
- * that the caller names (the user's cache). A missing or strange file is no
- * error: then the built-in rates hold. */
+ * The rates are remembered from one run to the next in a small JSON file per
+ * instruction set and number of threads, in a folder that the caller names
+ * (the user's cache). A missing or strange file is no error: then the built-in
+ * rates hold. */
 #ifndef PL_TRAIN_MACHINE_H
 #define PL_TRAIN_MACHINE_H
 
 #include "model/cost.h"
 
-/* The rates for `threads` threads from `folder` (NULL: none is kept). */
-pl_rates pl_machine_recall(const char *folder, size_t threads, pl_heap *heap);
+enum { PL_MACHINE_TEXT_BYTES = 256 };
 
-/* Writes them there; the folder is made. Allocates nothing: `text` holds
- * `capacity` bytes for the JSON. */
-PL_MUST_CHECK pl_status pl_machine_remember(const pl_rates *rates,
-                                            const char *folder, size_t threads,
-                                            char *text, size_t capacity,
-                                            pl_error *err);
+typedef struct pl_machine {
+    size_t budget_bytes; /* of arena and reserve; SIZE_MAX: no limit known */
+    char budget_from[PL_MACHINE_TEXT_BYTES]; /* who says so, for people */
+    pl_rates rates;
+    const char *cache_folder; /* where rates are remembered; NULL: nowhere */
+} pl_machine;
+
+/* From the keys `memory` and `threads`; 'auto' asks the machine. */
+PL_MUST_CHECK pl_status pl_machine_make(pl_machine *machine,
+                                        const pl_config *config,
+                                        const char *cache_folder, pl_heap *heap,
+                                        pl_error *err);
+
+/* Writes the rates to the cache folder, if there is one. Allocates nothing:
+ * `text` holds `capacity` bytes for the JSON. */
+PL_MUST_CHECK pl_status pl_machine_remember(const pl_machine *machine,
+                                            size_t threads, char *text,
+                                            size_t capacity, pl_error *err);
 
 #endif

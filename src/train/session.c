@@ -6,20 +6,10 @@
 #include "data/batch.h"
 #include "text/meta.h"
 #include "train/checkpoint.h"
+#include "train/runplan.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Program, C library and set-up tables: what a process of ours holds besides
- * the arena and the threads' stacks. docs/memory.md has the measurement. */
-enum { RESERVE_FIXED_BYTES = 12 * 1024 * 1024 };
-
-size_t pl_session_reserve_bytes(size_t arena_bytes, size_t threads)
-{
-    /* 1/512: an 8-byte page-table entry per 4 KiB page */
-    return RESERVE_FIXED_BYTES + threads * PL_THREAD_STACK_BYTES +
-           arena_bytes / 512;
-}
 
 pl_scalars *pl_session_scalars(pl_session *session)
 {
@@ -54,38 +44,7 @@ static void say_device(const pl_config *config, const pl_log *log)
                    config->device);
 }
 
-/* The fields of kernels.h's dropout key. */
-static pl_status check_dropout(const pl_config *config, const pl_shape *s,
-                               pl_error *err)
-{
-    if (config->dropout > 0.0 &&
-        (s->T > PL_DROP_MAX_T || s->H > PL_DROP_MAX_HEADS ||
-         s->L > PL_DROP_MAX_LAYERS))
-        return pl_fail(err, PL_E_CONFIG,
-                       "dropout needs block_size <= %d, n_head <= %d and "
-                       "n_layer <= %d",
-                       PL_DROP_MAX_T, PL_DROP_MAX_HEADS, PL_DROP_MAX_LAYERS);
-    return PL_OK;
-}
-
 /* ---- parts ---- */
-
-pl_status pl_session_plan(pl_gpt *gpt, const pl_config *config,
-                          size_t vocab_size, const pl_log *log, pl_heap *heap,
-                          pl_error *err)
-{
-    pl_shape shape;
-    pl_gpt_layout layout;
-    pl_status status = pl_shape_make(&shape, config, vocab_size, log, err);
-    if (!status)
-        status = check_dropout(config, &shape, err);
-    if (!status)
-        status = pl_gpt_layout_make(&layout, &shape, config, PL_FOR_TRAINING,
-                                    heap, err);
-    if (!status)
-        status = pl_gpt_make(gpt, &shape, &layout, heap, err);
-    return status;
-}
 
 static pl_status open_device(pl_session *session, pl_error *err)
 {
@@ -202,8 +161,27 @@ static pl_status resume(pl_session *session, pl_error *err)
 
 /* ---- sessions ---- */
 
+/* The plan, or the reason why there is none that fits. */
+static pl_status make_plan(pl_session *session, const pl_machine *machine,
+                           pl_error *err)
+{
+    pl_run_plan plan;
+    pl_status status = pl_run_plan_make(&plan, session->config, machine,
+                                        (size_t)session->tokenizer.vocab_size,
+                                        session->log, session->heap, err);
+    if (!status)
+        status = pl_run_plan_check(&plan, machine, err);
+    if (status)
+        return status;
+    session->machine = *machine;
+    session->gpt = plan.gpt;
+    session->shape = plan.gpt.shape;
+    return PL_OK;
+}
+
 pl_status pl_session_open_train(pl_session *session, const pl_config *config,
-                                const pl_log *log, pl_heap *heap, pl_error *err)
+                                const pl_machine *machine, const pl_log *log,
+                                pl_heap *heap, pl_error *err)
 {
     *session = (pl_session){
         .config = config, .log = log, .heap = heap, .best_val_loss = HUGE_VAL
@@ -215,12 +193,9 @@ pl_status pl_session_open_train(pl_session *session, const pl_config *config,
     status = open_tokens(session, err);
     if (status)
         return status;
-    status = pl_session_plan(&session->gpt, config,
-                             (size_t)session->tokenizer.vocab_size, log, heap,
-                             err);
+    status = make_plan(session, machine, err);
     if (status)
         goto close_dataset;
-    session->shape = session->gpt.shape;
     status = open_device(session, err);
     if (status)
         goto close_dataset;

@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "device/device.h"
 #include "model/gpt.h"
+#include "train/machine.h"
 
 #include <stdint.h>
 
@@ -30,17 +31,21 @@ typedef struct pl_session {
     pl_shape shape;
     pl_gpt gpt;
     pl_device *device;
-    char *text;           /* PL_SESSION_TEXT_BYTES */
-    char *stage;          /* PL_SESSION_STAGE_BYTES */
-    uint64_t step;        /* updates done */
-    double best_val_loss; /* infinite: none yet */
-    uint64_t skipped;     /* updates whose gradients were not finite */
+    char *text;                  /* PL_SESSION_TEXT_BYTES */
+    char *stage;                 /* PL_SESSION_STAGE_BYTES */
+    uint64_t step;               /* updates done */
+    double best_val_loss;        /* infinite: none yet */
+    uint64_t skipped;            /* updates whose gradients were not finite */
+    pl_machine machine;          /* its rates are learnt while training */
+    double seconds[PL_OP_COUNT]; /* of the profiled updates */
 } pl_session;
 
 /* Training, evaluation and saving, from scratch or from the newest checkpoint
- * in out_dir (init_from 'resume'). */
+ * in out_dir (init_from 'resume'), in the layout that fits `machine`.
+ * PL_E_MEMORY if none does. */
 PL_MUST_CHECK pl_status pl_session_open_train(pl_session *session,
                                               const pl_config *config,
+                                              const pl_machine *machine,
                                               const pl_log *log, pl_heap *heap,
                                               pl_error *err);
 
@@ -53,17 +58,7 @@ PL_MUST_CHECK pl_status pl_session_open_sample(pl_session *session,
 
 void pl_session_close(pl_session *session);
 
-/* The plan of a config, without data, device or arena: shape, layout, step
- * lists and placement. `vocab_size` as for pl_shape_make. */
-PL_MUST_CHECK pl_status pl_session_plan(pl_gpt *gpt, const pl_config *config,
-                                        size_t vocab_size, const pl_log *log,
-                                        pl_heap *heap, pl_error *err);
-
 /* The host's view of the scalars. */
 pl_scalars *pl_session_scalars(pl_session *session);
-
-/* Bytes outside the arena that a run may take: program, C library, stacks,
- * set-up tables, page tables. Measured, and tested against the real thing. */
-size_t pl_session_reserve_bytes(size_t arena_bytes, size_t threads);
 
 #endif

@@ -90,11 +90,16 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
 
 /* ---- the loop ---- */
 
+/* These updates, counted from the start, are profiled: the first warms the
+ * caches up. */
+enum { PROFILE_FROM = 1, PROFILE_TO = 4 };
+
 typedef struct loop {
     pl_session *session;
     const pl_listener *listener;
     int skipped_in_a_row;
     uint64_t saved_step; /* of the newest checkpoint that is on disk */
+    int updates;         /* done by this loop */
 } loop;
 
 static int wants_stop(const loop *l)
@@ -138,12 +143,33 @@ static pl_status evaluate(loop *l, pl_error *err)
     return event.improved ? save(l, PL_CHECKPOINT_BEST, err) : PL_OK;
 }
 
+/* What the profiled updates say of the machine, for this run and the next. A
+ * cache that can't be written is not worth a word. */
+static void learn_rates(pl_session *session)
+{
+    double units[PL_OP_COUNT] = { 0 };
+    pl_device_profile(session->device, NULL);
+    for (int i = PROFILE_FROM; i < PROFILE_TO; i++)
+        pl_cost_add_units(&session->gpt,
+                          (size_t)session->config->gradient_accumulation_steps,
+                          units);
+    pl_rates_learn(&session->machine.rates, session->seconds, units);
+    pl_status kept = pl_machine_remember(
+        &session->machine, session->gpt.layout.threads, session->text,
+        PL_SESSION_TEXT_BYTES, NULL);
+    (void)kept;
+}
+
 static pl_status update(loop *l, pl_error *err)
 {
     pl_update_event event;
+    if (l->updates == PROFILE_FROM)
+        pl_device_profile(l->session->device, l->session->seconds);
     pl_status status = pl_train_update(l->session, &event, err);
     if (status)
         return status;
+    if (++l->updates == PROFILE_TO)
+        learn_rates(l->session);
     if (l->listener->updated)
         l->listener->updated(l->listener->context, &event);
     l->skipped_in_a_row = event.skipped ? l->skipped_in_a_row + 1 : 0;

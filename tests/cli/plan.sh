@@ -14,7 +14,8 @@ says 'n_embd 512 / n_head 12 is not whole'
 says '64041472 parameters'
 says 'n_head = 8 divides'
 
-expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --dtype=float32 --json
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --dtype=float32 --json \
+    --fit=exact
 [ "$(number parameters)" = 77355072 ] || fail "parameters: $out"
 [ "$(number micro_batch)" = 16 ] || fail "micro_batch: $out"
 [ "$(number accumulation)" = 32 ] || fail "accumulation: $out"
@@ -31,7 +32,7 @@ for program in train update eval sample save; do
 done
 
 # half the storage, fewer bytes; recomputation, fewer still
-half() { "$PLIMSOLL" plan "$configs/train_fineweb.py" --json "$@" |
+half() { "$PLIMSOLL" plan "$configs/train_fineweb.py" --json --fit=exact "$@" |
     sed -n 's/^ *"arena_bytes": \([0-9]*\),/\1/p'; }
 fp16=$(half)
 level3=$(half --grad_checkpoint=True)

@@ -75,8 +75,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
     for (long nth = 1; nth < MANY && !ended; nth++) {
         int files = scratch_open_files();
         pl_arena_fail_at(nth);
-        pl_status status = pl_session_open_train(&run.session, &run.config,
-                                                 NULL, &run.heap, &err);
+        pl_status status = tiny_run_try(&run, &err);
         pl_arena_fail_at(0);
         if (status) {
             assert_int_equal(status, PL_E_MEMORY);
@@ -106,8 +105,7 @@ static void a_failing_read_is_an_error_and_leaks_nothing(void **state)
     for (long nth = 1; nth < MANY && !ended; nth++) {
         int files = scratch_open_files();
         pl_file_fail_at(nth, EIO);
-        pl_status status = pl_session_open_train(&run.session, &run.config,
-                                                 NULL, &run.heap, &err);
+        pl_status status = tiny_run_try(&run, &err);
         ended = !pl_file_fault_happened();
         pl_file_fail_at(0, 0);
         if (ended) {

@@ -55,6 +55,7 @@ void tiny_run_make(tiny_run *run)
         "--eval_iters=2",      "--eval_interval=1000",
         "--threads=2",         "--warmup_iters=3",
         "--lr_decay_iters=50", "--learning_rate=1e-2",
+        "--fit=exact",
     };
     static const char meta[] = "{\"tokenizer\": \"char\", \"vocab_size\": 61, "
                                "\"characters\": [";
@@ -80,11 +81,21 @@ void tiny_run_make(tiny_run *run)
     set_path(run, "out_dir", "out");
 }
 
+pl_status tiny_run_try(tiny_run *run, pl_error *err)
+{
+    pl_machine machine;
+    pl_status status = pl_machine_make(&machine, &run->config, NULL, &run->heap,
+                                       err);
+    if (!status)
+        status = pl_session_open_train(&run->session, &run->config, &machine,
+                                       NULL, &run->heap, err);
+    return status;
+}
+
 void tiny_run_open(tiny_run *run)
 {
     pl_error err = { 0 };
-    if (pl_session_open_train(&run->session, &run->config, NULL, &run->heap,
-                              &err))
+    if (tiny_run_try(run, &err))
         fail_msg("%s", err.text);
     run->is_open = 1;
     assert_int_equal(pl_device_used_bytes(run->session.device),

@@ -18,10 +18,12 @@ typedef struct tiny_run {
 
 /* A dataset of random tokens that has some structure to learn, and a config of
  * sizes that divide nothing: 2 layers, 3 heads, 24 channels, T 13, batch 5,
- * accumulation 2, vocabulary 61, dropout and biases on. */
+ * accumulation 2, vocabulary 61, dropout and biases on, laid out literally. */
 void tiny_run_make(tiny_run *run);
 /* Applies "--key=value". */
 void tiny_run_set(tiny_run *run, const char *argument);
+/* Opens the session, or says why not. */
+pl_status tiny_run_try(tiny_run *run, pl_error *err);
 /* Opens the session; fails the test on an error. */
 void tiny_run_open(tiny_run *run);
 /* Closes the session and gives its heap back; the folder stays. */

@@ -5,6 +5,7 @@ set -uo pipefail
 
 TMP_DIR=$(mktemp -d "${TMPDIR:-/tmp}/plimsoll.XXXXXX") || exit 1
 export TMP_DIR
+export XDG_CACHE_HOME=$TMP_DIR/cache # nothing of the user's is touched
 bash "$@"
 result=$?
 if [ "${KEEP_TMP:-0}" = 1 ]; then

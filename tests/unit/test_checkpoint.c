@@ -150,9 +150,7 @@ static void assert_refused(tiny_run *run, const char *setting, pl_status code,
     pl_error err = { 0 };
     if (setting)
         tiny_run_set(run, setting);
-    assert_int_equal(pl_session_open_train(&run->session, &run->config, NULL,
-                                           &run->heap, &err),
-                     code);
+    assert_int_equal(tiny_run_try(run, &err), code);
     if (!strstr(err.text, words))
         fail_msg("expected \"%s\" in: %s", words, err.text);
 }

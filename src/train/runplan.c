@@ -1,0 +1,125 @@
+/* runplan.c: see runplan.h. */
+#include "train/runplan.h"
+#include "base/threads.h"
+#include "kernels/kernels.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Program, C library and set-up tables: what a process of ours holds besides
+ * the arena and the threads' stacks. docs/memory.md has the measurement. */
+enum { RESERVE_FIXED_BYTES = 12 * 1024 * 1024 };
+
+size_t pl_run_plan_reserve(size_t arena_bytes, size_t threads)
+{
+    /* 1/512: an 8-byte page-table entry per 4 KiB page */
+    return RESERVE_FIXED_BYTES + threads * PL_THREAD_STACK_BYTES +
+           arena_bytes / 512;
+}
+
+/* The largest arena whose reserve still fits beside it. */
+static size_t arena_budget(size_t budget_bytes, size_t threads)
+{
+    size_t fixed = pl_run_plan_reserve(0, threads);
+    if (budget_bytes == SIZE_MAX)
+        return SIZE_MAX;
+    if (budget_bytes <= fixed)
+        return 0;
+    return (budget_bytes - fixed) / 513 * 512;
+}
+
+/* The fields of kernels.h's dropout key. */
+static pl_status check_dropout(const pl_config *config, const pl_shape *s,
+                               pl_error *err)
+{
+    if (config->dropout > 0.0 &&
+        (s->T > PL_DROP_MAX_T || s->H > PL_DROP_MAX_HEADS ||
+         s->L > PL_DROP_MAX_LAYERS))
+        return pl_fail(err, PL_E_CONFIG,
+                       "dropout needs block_size <= %d, n_head <= %d and "
+                       "n_layer <= %d",
+                       PL_DROP_MAX_T, PL_DROP_MAX_HEADS, PL_DROP_MAX_LAYERS);
+    return PL_OK;
+}
+
+/* grad_checkpoint, where it was set, is a wish about levels; False leaves the
+ * choice between keeping all and recomputing what costs next to nothing. */
+static int levels_are_set(const pl_config *config)
+{
+    return config->origin[PL_KEY_grad_checkpoint].source != PL_FROM_DEFAULT;
+}
+
+pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
+                           const pl_machine *machine, size_t vocab_size,
+                           const pl_log *log, pl_heap *heap, pl_error *err)
+{
+    pl_shape shape;
+    pl_gpt_layout base;
+    *plan = (pl_run_plan){ 0 };
+    pl_status status = pl_shape_make(&shape, config, vocab_size, log, err);
+    if (!status)
+        status = check_dropout(config, &shape, err);
+    if (!status)
+        status = pl_gpt_layout_make(&base, &shape, config, PL_FOR_TRAINING,
+                                    heap, err);
+    if (status)
+        return status;
+    pl_fit_wish wish = {
+        .budget_bytes = arena_budget(machine->budget_bytes, base.threads),
+        .batches = (size_t)config->gradient_accumulation_steps,
+        .literal = strcmp(config->fit, "exact") == 0,
+        .keep_levels = levels_are_set(config),
+    };
+    status = pl_fit_search(&plan->fit, &shape, &base, &wish, &machine->rates,
+                           heap, err);
+    if (!status)
+        status = pl_gpt_make(&plan->gpt, &shape, &plan->fit.chosen.layout, heap,
+                             err);
+    if (status)
+        return status;
+    size_t arena = plan->gpt.placement.arena_bytes;
+    plan->reserve_bytes = pl_run_plan_reserve(arena, base.threads);
+    plan->total_bytes = arena + plan->reserve_bytes;
+    plan->fits = plan->total_bytes <= machine->budget_bytes;
+    plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates,
+                                          wish.batches);
+    return PL_OK;
+}
+
+pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
+                            pl_error *err)
+{
+    if (plan->fits)
+        return PL_OK;
+    return pl_fail(
+        err, PL_E_MEMORY,
+        "this run needs %zu bytes (arena %zu + reserve %zu)%s, the budget is "
+        "%zu (%s): %zu bytes are missing. `plimsoll plan` with the same "
+        "settings shows what would help",
+        plan->total_bytes, plan->gpt.placement.arena_bytes, plan->reserve_bytes,
+        plan->fit.smallest.arena_bytes == plan->fit.chosen.arena_bytes
+            ? " at the least"
+            : "",
+        machine->budget_bytes, machine->budget_from,
+        plan->total_bytes - machine->budget_bytes);
+}
+
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
+                             size_t batches, char *out, size_t capacity)
+{
+    size_t used = 0;
+    int n = snprintf(out, capacity, "%zu x %zu sequences", layout->micro,
+                     batches * (layout->batch / layout->micro));
+    used += n > 0 ? (size_t)n : 0;
+    for (int level = 0; level <= PL_MAX_LEVEL; level++) {
+        size_t count = 0;
+        for (size_t l = 0; l < L; l++)
+            count += layout->levels[l] == level;
+        if (count == 0 || used >= capacity)
+            continue;
+        n = snprintf(out + used, capacity - used, ", %zu layer%s at level %d",
+                     count, count == 1 ? "" : "s", level);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}

@@ -1,0 +1,40 @@
+/* runplan.h: the plan of a run: step lists, layout, bytes and time, from a
+ * config and what the machine offers. Touches no tensor, opens no device. */
+#ifndef PL_TRAIN_RUNPLAN_H
+#define PL_TRAIN_RUNPLAN_H
+
+#include "base/log.h"
+#include "model/fit.h"
+#include "train/machine.h"
+
+typedef struct pl_run_plan {
+    pl_gpt gpt;
+    pl_fit fit;
+    size_t reserve_bytes;
+    size_t total_bytes;    /* arena and reserve */
+    int fits;              /* total <= budget */
+    double update_seconds; /* predicted */
+} pl_run_plan;
+
+/* Where nothing fits the plan is the smallest one, and fits is 0.
+ * `vocab_size` as for pl_shape_make. */
+PL_MUST_CHECK pl_status pl_run_plan_make(pl_run_plan *plan,
+                                         const pl_config *config,
+                                         const pl_machine *machine,
+                                         size_t vocab_size, const pl_log *log,
+                                         pl_heap *heap, pl_error *err);
+
+/* PL_E_MEMORY with the numbers, if it doesn't fit. */
+PL_MUST_CHECK pl_status pl_run_plan_check(const pl_run_plan *plan,
+                                          const pl_machine *machine,
+                                          pl_error *err);
+
+/* Bytes outside the arena that a run may take: program, C library, stacks,
+ * set-up tables, page tables. Measured, and tested against the real thing. */
+size_t pl_run_plan_reserve(size_t arena_bytes, size_t threads);
+
+/* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
+                             size_t batches, char *out, size_t capacity);
+
+#endif
