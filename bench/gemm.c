@@ -1,5 +1,7 @@
 /* gemm.c: the matrix products of a training step, as a share of the peak that
- * the same threads reach in the same minute. Prints a table; judges nothing. */
+ * the same threads reach in the same minute. Prints a table; judges nothing.
+ * With bfloat16 or float16, activations are kept so and weights rounded to it
+ * as they are packed, as training does. */
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/threads.h"
@@ -7,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct shape {
     const char *name;
@@ -23,6 +26,7 @@ static const shape shapes[] = {
 typedef struct job {
     const pl_kernels *kernels;
     const pl_gemm *gemm;
+    pl_storage storage;
     size_t peak_rounds;
     double flops[PL_MAX_THREADS];
     float sink[PL_MAX_THREADS];
@@ -95,7 +99,10 @@ static void measure(pl_threads *threads, job *j, const shape *s, double peak)
           .b_col = 1,
           .c = y,
           .c_row = s->out,
-          .start = PL_GEMM_ZERO },
+          .start = PL_GEMM_ZERO,
+          .a_storage = j->storage,
+          .b_round = j->storage,
+          .c_storage = j->storage },
         { .M = s->rows,
           .N = s->in,
           .K = s->out,
@@ -107,7 +114,8 @@ static void measure(pl_threads *threads, job *j, const shape *s, double peak)
           .b_col = s->out,
           .c = x,
           .c_row = s->in,
-          .start = PL_GEMM_ZERO },
+          .start = PL_GEMM_ZERO,
+          .b_round = j->storage },
         { .M = s->in,
           .N = s->out,
           .K = s->rows,
@@ -119,7 +127,8 @@ static void measure(pl_threads *threads, job *j, const shape *s, double peak)
           .b_col = 1,
           .c = w,
           .c_row = s->out,
-          .start = PL_GEMM_KEEP },
+          .start = PL_GEMM_KEEP,
+          .a_storage = j->storage },
     };
     printf("%-12s %5zu x %4zu x %5zu", s->name, s->rows, s->in, s->out);
     for (int i = 0; i < 3; i++) {
@@ -132,15 +141,32 @@ static void measure(pl_threads *threads, job *j, const shape *s, double peak)
     free(y);
 }
 
+static int storage_named(const char *name, pl_storage *out)
+{
+    static const char *const names[] = { [PL_STORE_F32] = "float32",
+                                         [PL_STORE_BF16] = "bfloat16",
+                                         [PL_STORE_F16] = "float16" };
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = (pl_storage)i;
+            return 1;
+        }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : pl_cpu_count();
+    const char *storage = argc > 2 ? argv[2] : "float32";
     pl_heap heap = pl_heap_make(1 << 20);
     pl_threads *threads;
     pl_error err;
+    job j = { 0 };
 
-    if (count < 1 || count > PL_MAX_THREADS) {
-        fprintf(stderr, "usage: plimsoll_bench [THREADS]\n");
+    if (count < 1 || count > PL_MAX_THREADS ||
+        !storage_named(storage, &j.storage)) {
+        fprintf(stderr, "usage: plimsoll_bench [THREADS "
+                        "[float32|bfloat16|float16]]\n");
         return 2;
     }
     if (pl_threads_open(&threads, count, &heap, &err)) {
@@ -149,12 +175,12 @@ int main(int argc, char **argv)
     }
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++) {
         pl_kernels kernels = pl_kernels_for((pl_isa)isa);
-        job j = { .kernels = &kernels };
+        j.kernels = &kernels;
         double peak = peak_gflops(threads, &j);
-        printf("%s kernels, %d thread%s: multiply-add peak %.1f GFLOP/s\n"
+        printf("%s kernels, %d thread%s, %s: multiply-add peak %.1f GFLOP/s\n"
                "%-34s  %13s %13s %13s\n",
-               kernels.name, count, count == 1 ? "" : "s", peak, "GFLOP/s",
-               "forward", "dx", "dw");
+               kernels.name, count, count == 1 ? "" : "s", storage, peak,
+               "GFLOP/s", "forward", "dx", "dw");
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
             measure(threads, &j, &shapes[i], peak);
     }

@@ -32,8 +32,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils.checkpoint import checkpoint
 
 THREADS = 2  # scratch of attention on the CPU is per thread
+VARIANTS = ["flash", "scores", "checkpoint"]  # the last: flash, recomputed
 PHASES = ["evaluation 0", "update 0", "update 1", "evaluation later"]
 
 # name: B, T, C, L, H, V, accumulation, bias, dropout
@@ -125,8 +127,10 @@ class Layer(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, T, C, L, H, V, bias, dropout, flash):
+    def __init__(self, T, C, L, H, V, bias, dropout, variant):
         super().__init__()
+        flash = variant != "scores"
+        self.recompute = variant == "checkpoint"
         self.tokens = nn.Embedding(V, C)
         self.positions = nn.Embedding(T, C)
         self.drop = nn.Dropout(dropout)
@@ -142,7 +146,10 @@ class Gpt(nn.Module):
         position = self.positions(at)
         x = self.drop(token + position)
         for layer in self.layers:
-            x = layer(x)
+            if self.recompute and self.training:
+                x = checkpoint(layer, x, use_reentrant=False)
+            else:
+                x = layer(x)
         x = self.norm(x)
         logits = self.head(x)
         loss = F.cross_entropy(logits.view(-1, logits.size(-1)),
@@ -168,11 +175,11 @@ def evaluate(model, B, T, V):
     model.train()
 
 
-def run(shape, flash):
+def run(shape, variant):
     """nanoGPT's loop, two updates of it. The variables of this frame are its
     globals: `logits` is kept while the next are computed."""
     B, T, C, L, H, V, accumulation, bias, dropout = shape
-    model = Gpt(T, C, L, H, V, bias, dropout, flash)
+    model = Gpt(T, C, L, H, V, bias, dropout, variant)
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
@@ -196,11 +203,11 @@ def run(shape, flash):
         evaluate(model, B, T, V)
 
 
-def traced(shape, flash):
+def traced(shape, variant):
     """The profiler's events: memory and phases."""
     torch.manual_seed(1)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as p:
-        run(shape, flash)
+        run(shape, variant)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
         p.export_chrome_trace(path)
@@ -238,28 +245,29 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--shape", choices=SHAPES)
     parser.add_argument("--timeline", choices=SHAPES)
-    parser.add_argument("--flash", type=int, default=1)
+    parser.add_argument("--variant", choices=VARIANTS, default="flash")
     parser.add_argument("--out", default="docs/explain_measured.json")
     args = parser.parse_args()
     torch.set_num_threads(THREADS)
     if args.timeline:
-        print_timeline(traced(SHAPES[args.timeline], bool(args.flash)))
+        print_timeline(traced(SHAPES[args.timeline], args.variant))
         return
     rows = []
     for name, shape in SHAPES.items():
         if args.shape and name != args.shape:
             continue
-        for flash in (True, False):
-            found = peaks(traced(shape, flash))
+        for variant in VARIANTS:
+            found = peaks(traced(shape, variant))
             B, T, C, L, H, V, accumulation, bias, dropout = shape
             rows.append({
                 "name": name, "B": B, "T": T, "C": C, "L": L, "H": H, "V": V,
                 "accumulation": accumulation, "bias": bias,
-                "dropout": dropout, "flash": flash,
+                "dropout": dropout, "variant": variant,
                 "peak_bytes": [found[phase] for phase in PHASES]})
             numbers = ", ".join(str(found[phase]) for phase in PHASES)
             print(f'    {{ "{name}", {B}, {T}, {C}, {L}, {H}, {V}, '
-                  f"{accumulation}, {int(bias)}, {dropout}, {int(flash)},\n"
+                  f"{accumulation}, {int(bias)}, {dropout},\n"
+                  f"      MEASURED_{variant.upper()},\n"
                   f"      {{ {numbers} }} }},", flush=True)
     if not args.shape:
         with open(args.out, "w") as file:

@@ -10,6 +10,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -138,11 +139,22 @@ pl_status pl_file_create(pl_file *file, const char *path, pl_error *err)
     return open_as(file, path, O_WRONLY | O_CREAT | O_TRUNC, "create", err);
 }
 
-pl_status pl_file_open_append(pl_file *file, const char *path, pl_error *err)
+pl_status pl_file_lock(pl_file *file, const char *path, pl_error *err)
 {
-    pl_status status = open_as(file, path, O_WRONLY | O_CREAT | O_APPEND,
-                               "append to", err);
-    return status ? status : ask_size(file, "append to", err);
+    int result;
+    pl_status status = open_as(file, path, O_RDWR | O_CREAT, "open the lock",
+                               err);
+    if (status)
+        return status;
+    CALL(result, flock(file->fd, LOCK_EX | LOCK_NB));
+    if (result == 0)
+        return PL_OK;
+    status = errno != EWOULDBLOCK
+                 ? refused(err, "lock", path, errno)
+                 : pl_fail(err, PL_E_IO, "%s is held by another process",
+                           pl_path_shown(path));
+    pl_file_abandon(file);
+    return status;
 }
 
 /* Never repeated: on Linux an interrupted close has closed. */
@@ -315,20 +327,29 @@ pl_status pl_file_sync(pl_file *file, pl_error *err)
 
 /* ---- names ---- */
 
-pl_status pl_file_look(const char *path, pl_file_kind *kind, pl_error *err)
+static pl_status look(const char *path, int flags, pl_file_kind *kind,
+                      pl_error *err)
 {
     struct stat info;
     int result;
-    CALL(result, stat(path, &info));
+    CALL(result, fstatat(AT_FDCWD, path, &info, flags));
     if (result < 0 && errno != ENOENT && errno != ENOTDIR)
         return refused(err, "look at", path, errno);
-    if (result < 0)
-        *kind = PL_FILE_ABSENT;
-    else if (S_ISREG(info.st_mode))
-        *kind = PL_FILE_PLAIN;
-    else
-        *kind = S_ISDIR(info.st_mode) ? PL_FILE_FOLDER : PL_FILE_OTHER;
+    *kind = result < 0              ? PL_FILE_ABSENT
+            : S_ISREG(info.st_mode) ? PL_FILE_PLAIN
+            : S_ISDIR(info.st_mode) ? PL_FILE_FOLDER
+                                    : PL_FILE_OTHER;
     return PL_OK;
+}
+
+pl_status pl_file_look(const char *path, pl_file_kind *kind, pl_error *err)
+{
+    return look(path, 0, kind, err);
+}
+
+pl_status pl_file_look_at(const char *path, pl_file_kind *kind, pl_error *err)
+{
+    return look(path, AT_SYMLINK_NOFOLLOW, kind, err);
 }
 
 static int rename_quietly(const char *from, const char *to)
@@ -572,8 +593,8 @@ pl_status pl_disk_look(const char *path, pl_disk_medium *medium, pl_error *err)
     if (status)
         return status;
     unsigned long type = (unsigned long)info.f_type & 0xffffffffUL;
-    int memory = type == TMPFS_MAGIC || type == RAMFS_MAGIC ||
-                 type == HUGETLBFS_MAGIC;
-    *medium = memory ? PL_DISK_MEMORY : PL_DISK_STORAGE;
+    *medium = PL_DISK_STORAGE;
+    if (type == TMPFS_MAGIC || type == RAMFS_MAGIC || type == HUGETLBFS_MAGIC)
+        *medium = PL_DISK_MEMORY;
     return PL_OK;
 }

@@ -39,9 +39,11 @@ PL_MUST_CHECK pl_status pl_file_open_read(pl_file *file, const char *path,
 /* Made with mode 0644, emptied if it exists. */
 PL_MUST_CHECK pl_status pl_file_create(pl_file *file, const char *path,
                                        pl_error *err);
-/* For pl_file_append: made if absent, what it holds stays. */
-PL_MUST_CHECK pl_status pl_file_open_append(pl_file *file, const char *path,
-                                            pl_error *err);
+
+/* Made if absent, and locked for this process alone until it is closed, or the
+ * process ends however it ends. PL_E_IO at once if another one holds it. */
+PL_MUST_CHECK pl_status pl_file_lock(pl_file *file, const char *path,
+                                     pl_error *err);
 
 /* Reports what the system says only now about earlier writes. The descriptor
  * is given back in any case. */
@@ -118,6 +120,10 @@ typedef enum pl_file_kind {
  * and a disk error are failures. */
 PL_MUST_CHECK pl_status pl_file_look(const char *path, pl_file_kind *kind,
                                      pl_error *err);
+
+/* The same, but a link is itself: PL_FILE_OTHER. */
+PL_MUST_CHECK pl_status pl_file_look_at(const char *path, pl_file_kind *kind,
+                                        pl_error *err);
 
 /* Replaces what is at `to`, atomically, within one file system. */
 PL_MUST_CHECK pl_status pl_file_rename(const char *from, const char *to,

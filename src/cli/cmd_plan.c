@@ -317,7 +317,8 @@ static pl_status make(plan *p, pl_heap *heap, pl_error *err)
     pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size,
                                          &p->vocab_from, err);
     if (!status)
-        status = pl_cli_machine(&p->machine, p->config, heap, err);
+        status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, p->config, heap,
+                                err);
     if (!status)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);

@@ -40,7 +40,7 @@ static pl_status read_prompt(prompt *out, const pl_session *session,
     if (!status && out->count == 0)
         status = pl_fail(err, PL_E_USAGE,
                          "%s is empty: a model goes on from at least one "
-                         "token, for example --start=\"\\n\"",
+                         "token, for example --start=A",
                          name);
     return status;
 }
@@ -69,8 +69,14 @@ static pl_status write_samples(pl_session *session, const prompt *start,
         for (size_t i = 0; i < start->count && !status; i++)
             status = print_token(session, start->tokens[i], err);
         for (int64_t i = 0; i < config->max_new_tokens && !status; i++) {
-            status = print_token(session, pl_sampler_next(sampler), err);
-            fflush(stdout);
+            int32_t token = pl_sampler_next(sampler);
+            status = token < 0
+                         ? pl_fail(err, PL_E_FORMAT,
+                                   "the model's output is not a number: its "
+                                   "weights are broken (NaN or infinite)")
+                         : print_token(session, token, err);
+            if (!status && fflush(stdout) != 0)
+                return PL_OK; /* the end of main says why */
             if (!status && pl_cli_signal())
                 status = pl_fail(err, PL_E_STOPPED, "stopped");
         }
@@ -84,6 +90,7 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
     const pl_config *config = &args->config;
     const char *out_dir = config->out_dir;
     char folder[PL_PATH_BYTES];
+    pl_machine machine;
     pl_session session;
     pl_sampler sampler;
     prompt start = { 0 };
@@ -102,8 +109,10 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_BEST, heap,
                                           err);
     if (!status)
-        status = pl_session_open_sample(&session, config, folder, &pl_term_log,
-                                        heap, err);
+        status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
+    if (!status)
+        status = pl_session_open_sample(&session, config, &machine, folder,
+                                        &pl_term_log, heap, err);
     if (status)
         return status;
     status = read_prompt(&start, &session, config->start, heap, err);

@@ -17,8 +17,7 @@ static void print_start(const pl_session *session)
     uint64_t tokens = (uint64_t)config->batch_size *
                       (uint64_t)config->gradient_accumulation_steps *
                       session->shape.T;
-    size_t arena = gpt->placement.arena_bytes,
-           reserve = pl_run_plan_reserve(arena, gpt->layout.threads);
+    size_t arena = gpt->placement.arena_bytes, reserve = session->reserve_bytes;
 
     printf("tokens per iteration will be: %s\n", pl_term_count(tokens).text);
     if (session->tokenizer.kind != PL_TOKENIZER_NONE)
@@ -58,13 +57,16 @@ static void say_how_to_go_on(const pl_session *session)
 
 static void print_peak(const pl_session *session)
 {
-    const pl_gpt *gpt = &session->gpt;
-    size_t arena = gpt->placement.arena_bytes, peak;
+    size_t arena = session->gpt.placement.arena_bytes, peak;
     if (pl_memory_peak_bytes(&peak, NULL))
         return; /* no /proc: nothing to compare */
-    size_t planned = arena + pl_run_plan_reserve(arena, gpt->layout.threads);
+    size_t planned = arena + session->reserve_bytes;
     printf("peak memory: %s of the %s that were planned (%zu bytes)\n",
            pl_term_bytes(peak).text, pl_term_bytes(planned).text, peak);
+    if (peak > planned)
+        pl_log_say(&pl_term_log, PL_LOG_WARN,
+                   "the process held more than was planned: please report "
+                   "this, with the config");
 }
 
 /* Opens, trains (or only evaluates), closes. */
@@ -75,7 +77,8 @@ static pl_status run_session(const pl_config *config, pl_heap *heap,
     pl_train_view view;
     pl_cli_say_ignored(config);
     pl_machine machine;
-    pl_status status = pl_cli_machine(&machine, config, heap, err);
+    pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
+                                      err);
     if (!status)
         status = pl_session_open_train(&session, config, &machine, &pl_term_log,
                                        heap, err);
@@ -90,6 +93,8 @@ static pl_status run_session(const pl_config *config, pl_heap *heap,
     print_peak(&session);
     if (status == PL_E_STOPPED && session.step > view.began_step)
         say_how_to_go_on(&session);
+    else if (status == PL_E_STOPPED)
+        printf("stopped before the first update: there is nothing to save\n");
     pl_session_close(&session);
     return status;
 }
@@ -136,7 +141,7 @@ static pl_status merge_configs(pl_config *config, const pl_config *asked,
 
 static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
-    static pl_config config;
+    pl_config *config;
     char folder[PL_PATH_BYTES];
     const char *out_dir = args->config.out_dir;
 
@@ -148,18 +153,20 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_BEST, heap,
                                           err);
     if (!status)
-        status = pl_checkpoint_read_config(&config, folder, heap, err);
+        status = pl_heap_take(heap, &config, 1, sizeof *config, err);
     if (!status)
-        status = merge_configs(&config, &args->config, heap, err);
+        status = pl_checkpoint_read_config(config, folder, heap, err);
+    if (!status)
+        status = merge_configs(config, &args->config, heap, err);
     if (status)
         return status;
-    config.out_dir = folder;
-    config.init_from = "resume";
-    config.eval_only = true;
-    status = pl_config_check(&config, err);
+    config->out_dir = folder;
+    config->init_from = "resume";
+    config->eval_only = true;
+    status = pl_config_check(config, err);
     if (status)
         return status;
-    return run_session(&config, heap, err);
+    return run_session(config, heap, err);
 }
 
 const pl_command pl_command_eval = {

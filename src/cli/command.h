@@ -34,7 +34,8 @@ typedef struct pl_command {
 } pl_command;
 
 extern const pl_command pl_command_plan, pl_command_train, pl_command_eval,
-    pl_command_sample, pl_command_prepare, pl_command_config;
+    pl_command_sample, pl_command_prepare, pl_command_config,
+    pl_command_explain;
 
 /* Reads argv[0 .. argc) of `command`. */
 PL_MUST_CHECK pl_status pl_cli_read(pl_cli_args *args,
@@ -52,7 +53,7 @@ PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
                                           const char **from, pl_error *err);
 
 /* What the config's keys and this machine allow. */
-PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine,
+PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
                                        const pl_config *config, pl_heap *heap,
                                        pl_error *err);
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int ends_with(const char *text, const char *end)
 {
@@ -146,23 +147,28 @@ static pl_status cache_folder(const char **out, pl_heap *heap, pl_error *err)
     return pl_heap_text(heap, out, folder, (size_t)used, err);
 }
 
-pl_status pl_cli_machine(pl_machine *machine, const pl_config *config,
-                         pl_heap *heap, pl_error *err)
+pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
+                         const pl_config *config, pl_heap *heap, pl_error *err)
 {
     const char *folder;
     pl_status status = cache_folder(&folder, heap, err);
     if (status)
         return status;
-    return pl_machine_make(machine, config, folder, heap, err);
+    return pl_machine_make(machine, use, config, folder, heap, err);
 }
 
 /* ---- signals ---- */
 
 static volatile sig_atomic_t caught;
 
+/* The next one of the same kind kills at once (SA_RESETHAND). */
 static void remember(int number)
 {
+    static const char text[] =
+        "\nstopping after this step; once more to quit at once\n";
     caught = number;
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
 }
 
 void pl_cli_catch_signals(void)
@@ -173,6 +179,10 @@ void pl_cli_catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    /* a reader that went away, a file size limit: errors, not deaths */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 int pl_cli_signal(void)

@@ -84,7 +84,9 @@ const char *pl_key_commands(pl_key key)
     if (commands & PL_FOR_TRAIN)
         return commands & PL_FOR_SAMPLE ? "train, plan, eval and sample"
                                         : "train, plan and eval";
-    return commands & PL_FOR_SAMPLE ? "sample" : "prepare";
+    if (commands & PL_FOR_SAMPLE)
+        return "sample";
+    return commands & PL_FOR_PREPARE ? "prepare" : "explain";
 }
 
 pl_key pl_key_find(const char *name, size_t bytes)

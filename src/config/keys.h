@@ -18,7 +18,8 @@ enum {
     PL_FOR_TRAIN = 1, /* train, plan and eval */
     PL_FOR_SAMPLE = 2,
     PL_FOR_PREPARE = 4,
-    PL_FOR_ALL = 7,
+    PL_FOR_EXPLAIN = 8, /* beside what train takes */
+    PL_FOR_ALL = 15,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -54,7 +55,7 @@ typedef enum pl_key_group {
 
 enum { PL_NONE = -1 }; /* an OPTIONAL key that has no value */
 
-enum { PL_MAX_LAYERS = 100000, PL_MAX_LEVEL = 3 };
+enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 
 #define PL_MAX_SIZE  1073741824.0 /* 2^30: of one dimension */
 #define PL_MAX_STEPS 4294967295.0 /* a step is one 32-bit word of a counter */
@@ -148,10 +149,12 @@ X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "threads that compute; None: one per processor this process may use")        \
 X(TEXT, memory, "auto", 0, 0, NULL,                                            \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE, MACHINE,                      \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "budget: '12GB', '1.5GiB' or 'auto', what the machine offers")               \
 X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
-  "'auto': the fastest layout in the budget; 'exact': literally as configured") \
+  "'auto': the fastest layout in the budget; 'exact': as configured") \
+X(TEXT, gpu, "", 0, 0, NULL, PL_FOR_EXPLAIN, MACHINE,                          \
+  "card that nanoGPT would run on, by name: 'RTX 4070'")                       \
 X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
   MACHINE,                                                                     \
   "activations that are computed again, not kept: less memory, more time")     \

@@ -55,8 +55,8 @@ static const char head[] =
 "\n"
 "## Keys\n"
 "\n"
-"*read by*: which commands take it as an argument; `plan` and `eval` take\n"
-"what `train` takes.\n";
+"*read by*: which commands take it as an argument; `plan`, `eval` and\n"
+"`explain` take what `train` takes.\n";
 
 static const char levels[] =
 "\n"
@@ -95,7 +95,9 @@ static const char *readers(unsigned commands)
 {
     if (commands & PL_FOR_TRAIN)
         return commands & PL_FOR_SAMPLE ? "train, sample" : "train";
-    return commands & PL_FOR_SAMPLE ? "sample" : "prepare";
+    if (commands & PL_FOR_SAMPLE)
+        return "sample";
+    return commands & PL_FOR_PREPARE ? "prepare" : "explain";
 }
 
 static void put_row(const page *out, const pl_config *cfg, pl_key key)

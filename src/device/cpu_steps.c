@@ -21,6 +21,26 @@ static void *arg(cx *c, const pl_step *step, int i)
            a->row * b->shape.cols * pl_dtype_bytes(b->dtype);
 }
 
+/* How the kernels know the dtype of argument i. */
+static pl_storage storage_of(cx *c, const pl_step *step, int i)
+{
+    switch (c->graph->buffers[step->args[i].buffer].dtype) {
+    case PL_BF16:
+        return PL_STORE_BF16;
+    case PL_F16:
+        return PL_STORE_F16;
+    default:
+        return PL_STORE_F32;
+    }
+}
+
+static pl_storage rounding_of(const pl_step *step)
+{
+    return step->flags & PL_STEP_ROUND_BF16  ? PL_STORE_BF16
+           : step->flags & PL_STEP_ROUND_F16 ? PL_STORE_F16
+                                             : PL_STORE_F32;
+}
+
 static const pl_scalars *scalars_of(cx *c)
 {
     return c->memory[c->graph->scalars];
@@ -45,9 +65,9 @@ static size_t position_of(cx *c, const pl_step *step)
 static pl_dropout dropout_of(cx *c, const pl_step *step)
 {
     const pl_scalars *scalars = scalars_of(c);
-    double p = (double)step->dropout;
+    double p = step->dropout;
     return (pl_dropout){
-        .threshold = (uint32_t)llrint(p * 0x1p32),
+        .threshold = (uint32_t)fmin(nearbyint(p * 0x1p32), 0x1p32 - 1.0),
         .scale = (float)(1.0 / (1.0 - p)),
         .seed = scalars->seed,
         .step = scalars->step,
@@ -105,7 +125,8 @@ static void run_layernorm(cx *c, const pl_step *s, int ith, int nth)
                        .weight = arg(c, s, 3),
                        .bias = arg(c, s, 4),
                        .rows = rows_of(c, s),
-                       .C = s->cols };
+                       .C = s->cols,
+                       .y_storage = storage_of(c, s, 0) };
     if (s->flags & PL_STEP_LAST_ROW)
         a.x += (scalars_of(c)->rows - 1) * s->cols;
     c->kernels.layernorm(&a, ith, nth);
@@ -139,7 +160,11 @@ static void run_matmul(cx *c, const pl_step *s, int ith, int nth)
                   .b_col = 1,
                   .c = arg(c, s, 0),
                   .c_row = s->cols,
-                  .bias = arg(c, s, 3) };
+                  .bias = arg(c, s, 3),
+                  .a_storage = storage_of(c, s, 1),
+                  .b_storage = storage_of(c, s, 2),
+                  .b_round = rounding_of(s),
+                  .c_storage = storage_of(c, s, 0) };
     a.start = a.bias ? PL_GEMM_BIAS : PL_GEMM_ZERO;
     c->kernels.gemm(&a, ith, nth);
 }
@@ -157,7 +182,11 @@ static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
                   .b_col = s->inner,
                   .c = arg(c, s, 0),
                   .c_row = s->cols,
-                  .start = PL_GEMM_ZERO };
+                  .start = PL_GEMM_ZERO,
+                  .a_storage = storage_of(c, s, 1),
+                  .b_storage = storage_of(c, s, 2),
+                  .b_round = rounding_of(s),
+                  .c_storage = storage_of(c, s, 0) };
     c->kernels.gemm(&a, ith, nth);
 }
 
@@ -174,7 +203,11 @@ static void run_matmul_dw(cx *c, const pl_step *s, int ith, int nth)
                   .b_col = 1,
                   .c = arg(c, s, 0),
                   .c_row = s->cols,
-                  .start = PL_GEMM_KEEP };
+                  .start = PL_GEMM_KEEP,
+                  .a_storage = storage_of(c, s, 1),
+                  .b_storage = storage_of(c, s, 2),
+                  .c_storage = storage_of(c, s, 0) };
+    PL_CHECK(a.c_storage == PL_STORE_F32);
     c->kernels.gemm(&a, ith, nth);
 }
 
@@ -189,13 +222,14 @@ static void run_column_sum(cx *c, const pl_step *s, int ith, int nth)
 static void run_attention(cx *c, const pl_step *s, int ith, int nth)
 {
     size_t A = s->heads * s->inner;
-    const float *qkv = arg(c, s, 2);
+    const void *qkv = arg(c, s, 2);
+    const pl_storage kept = storage_of(c, s, 2);
     pl_attention a = {
         .out = arg(c, s, 0),
         .lse = arg(c, s, 1),
         .q = qkv,
-        .k = qkv + A,
-        .v = qkv + 2 * A,
+        .k = pl_storage_at(qkv, A, kept),
+        .v = pl_storage_at(qkv, 2 * A, kept),
         .q_row = 3 * A,
         .kv_row = 3 * A,
         .B = s->rows / s->T,
@@ -205,6 +239,8 @@ static void run_attention(cx *c, const pl_step *s, int ith, int nth)
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, 3),
+        .qkv_storage = kept,
+        .out_storage = storage_of(c, s, 0),
     };
     c->kernels.attention(&a, ith, nth);
 }
@@ -223,23 +259,30 @@ static void run_attention_bwd(cx *c, const pl_step *s, int ith, int nth)
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, 5),
+        .qkv_storage = storage_of(c, s, 2),
+        .out_storage = storage_of(c, s, 3),
     };
     c->kernels.attention_bwd(&a, ith, nth);
 }
 
-/* The cache holds T rows of keys, then T rows of values. */
+/* The cache holds T rows of keys, then T rows of values, kept like qkv. */
 static void run_cache_append(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
     size_t A = s->heads * s->inner, at = scalars->position * A;
-    float *cache = arg(c, s, 0);
-    const float *qkv = arg(c, s, 1);
-    pl_copy a = { .rows = scalars->rows, .C = A, .y_row = A, .x_row = 3 * A };
-    a.y = cache + at;
-    a.x = qkv + A;
+    void *cache = arg(c, s, 0);
+    const void *qkv = arg(c, s, 1);
+    pl_copy a = { .rows = scalars->rows,
+                  .C = A,
+                  .y_row = A,
+                  .x_row = 3 * A,
+                  .storage = storage_of(c, s, 0) };
+    PL_CHECK(a.storage == storage_of(c, s, 1));
+    a.y = pl_storage_at(cache, at, a.storage);
+    a.x = pl_storage_at(qkv, A, a.storage);
     c->kernels.copy(&a, ith, nth);
-    a.y = cache + s->T * A + at;
-    a.x = qkv + 2 * A;
+    a.y = pl_storage_at(cache, s->T * A + at, a.storage);
+    a.x = pl_storage_at(qkv, 2 * A, a.storage);
     c->kernels.copy(&a, ith, nth);
 }
 
@@ -247,12 +290,12 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
     size_t A = s->heads * s->inner;
-    const float *cache = arg(c, s, 2);
+    const void *cache = arg(c, s, 2);
     pl_attention a = {
         .out = arg(c, s, 0),
         .q = arg(c, s, 1),
         .k = cache,
-        .v = cache + s->T * A,
+        .v = pl_storage_at(cache, s->T * A, storage_of(c, s, 2)),
         .q_row = 3 * A,
         .kv_row = A,
         .B = 1,
@@ -262,7 +305,10 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
         .H = s->heads,
         .D = s->inner,
         .scratch = arg(c, s, 3),
+        .qkv_storage = storage_of(c, s, 2),
+        .out_storage = storage_of(c, s, 0),
     };
+    PL_CHECK(a.qkv_storage == storage_of(c, s, 1));
     c->kernels.attention(&a, ith, nth);
 }
 
@@ -276,7 +322,9 @@ static void run_gelu(cx *c, const pl_step *s, int ith, int nth)
     pl_gelu a = { .y = arg(c, s, 0),
                   .x = arg(c, s, 1),
                   .count = rows_of(c, s) * s->cols,
-                  .kind = gelu_kind(s) };
+                  .kind = gelu_kind(s),
+                  .y_storage = storage_of(c, s, 0),
+                  .x_storage = storage_of(c, s, 1) };
     c->kernels.gelu(&a, ith, nth);
 }
 
@@ -285,7 +333,8 @@ static void run_gelu_bwd(cx *c, const pl_step *s, int ith, int nth)
     pl_gelu_bwd a = { .d = arg(c, s, 0),
                       .x = arg(c, s, 1),
                       .count = s->rows * s->cols,
-                      .kind = gelu_kind(s) };
+                      .kind = gelu_kind(s),
+                      .x_storage = storage_of(c, s, 1) };
     c->kernels.gelu_bwd(&a, ith, nth);
 }
 

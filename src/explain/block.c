@@ -84,12 +84,15 @@ static pl_held norm(const pl_replay_pass *p, const char *name, pl_held *stats,
     const pl_nanogpt_job *job = p->r->job;
     int casts = pl_replay_autocast(job) && !pl_replay_fused(job);
     *out = 0;
+    if (pl_replay_fused(job)) {
+        *stats = pl_replay_take(p, kind(p), "mean, rstd", 8 * rows(p));
+        if (!p->saves)
+            pl_replay_release(p, stats);
+        return pl_replay_take(p, PL_ITEM_TEMPORARY, name, act(p, 1));
+    }
     if (casts)
         *out = pl_replay_take(p, PL_ITEM_TEMPORARY, "layernorm in fp32",
                               residual(p));
-    else if (pl_replay_fused(job))
-        return *stats = pl_replay_take(p, kind(p), "mean, rstd", 8 * rows(p)),
-               pl_replay_take(p, PL_ITEM_TEMPORARY, name, act(p, 1));
     pl_held ln = casts ? 0 : pl_replay_take(p, kind(p), name, residual(p));
     *stats = pl_replay_take(p, kind(p), "mean, rstd", 8 * rows(p));
     if (!p->saves)
@@ -136,7 +139,7 @@ static pl_held attention_half(const pl_replay_pass *p, pl_replay_layer *a)
     if (!p->saves)
         pl_replay_release(p, &a->att);
     y = drop(p, &y, &a->drop1);
-    if (!p->saves || a->q)
+    if (!p->saves || a->v)
         pl_replay_release(p, &a->qkv);
     pl_replay_release(p, &scores);
     pl_replay_release(p, &ln32);

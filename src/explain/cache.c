@@ -80,20 +80,44 @@ static size_t best_fit(const pl_cache *cache, int pool, size_t bytes)
     return best;
 }
 
-/* The segments of which nothing is used go back to the driver. */
-static void give_back(pl_cache *cache)
+/* Of an expandable segment any page can go; what is left of the block no
+ * longer touches what came after it. */
+static void unmap(pl_cache *cache, size_t index)
+{
+    pl_cache_block *block = &cache->blocks[index];
+    int pool = block->pool;
+    size_t page = pool == SMALL ? SMALL_SEGMENT : LARGE_SEGMENT;
+    size_t gone = block->bytes / page * page;
+    if (gone == 0)
+        return;
+    if (block->after)
+        cache->blocks[block->after].before = 0;
+    block->after = 0;
+    block->bytes -= gone;
+    cache->reserved_bytes -= gone;
+    if (block->bytes)
+        return;
+    if (block->before)
+        cache->blocks[block->before].after = 0;
+    if (cache->last[pool] == index)
+        cache->last[pool] = block->before;
+    unlist_free(cache, index);
+    drop_block(cache, index);
+}
+
+void pl_cache_give_back(pl_cache *cache)
 {
     for (int pool = SMALL; pool <= LARGE; pool++)
         for (size_t i = cache->free_head[pool], next; i; i = next) {
             const pl_cache_block *block = &cache->blocks[i];
             next = block->free_next;
-            if (block->before || block->after)
-                continue;
-            if (cache->last[pool] == i)
-                cache->last[pool] = 0;
-            cache->reserved_bytes -= block->bytes;
-            unlist_free(cache, i);
-            drop_block(cache, i);
+            if (cache->kind == PL_CACHE_EXPANDABLE) {
+                unmap(cache, i);
+            } else if (!block->before && !block->after) {
+                cache->reserved_bytes -= block->bytes;
+                unlist_free(cache, i);
+                drop_block(cache, i);
+            }
         }
 }
 
@@ -102,7 +126,7 @@ static int has_room(pl_cache *cache, size_t bytes)
     if (!cache->limit_bytes ||
         cache->reserved_bytes + bytes <= cache->limit_bytes)
         return 1;
-    give_back(cache);
+    pl_cache_give_back(cache);
     return cache->reserved_bytes + bytes <= cache->limit_bytes;
 }
 

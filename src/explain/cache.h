@@ -47,4 +47,7 @@ PL_MUST_CHECK pl_status pl_cache_open(pl_cache *cache, pl_cache_kind kind,
 int pl_cache_take(pl_cache *cache, size_t bytes, size_t *block);
 void pl_cache_release(pl_cache *cache, size_t block);
 
+/* The segments of which nothing is used go back to the driver. */
+void pl_cache_give_back(pl_cache *cache);
+
 #endif

@@ -77,7 +77,7 @@ typedef struct pl_nanogpt_saved {
 
 typedef struct pl_nanogpt_result {
     pl_tape_peak peaks[PL_PHASE_COUNT];
-    pl_tape_failure failure;
+    pl_tape_failure failures[PL_PHASE_COUNT];
     pl_nanogpt_saved saved[PL_NANOGPT_SAVED_ROWS]; /* of one layer */
     size_t saved_count;
     size_t parameters;
@@ -85,19 +85,28 @@ typedef struct pl_nanogpt_result {
 } pl_nanogpt_result;
 
 /* Replays two evaluations, two updates, two evaluations. `watch` may be NULL.
- * PL_E_MEMORY where the sizes leave any address space. Scratch memory comes
- * from the heap and is not given back. */
+ * PL_E_MEMORY where the sizes leave any address space. */
 PL_MUST_CHECK pl_status pl_nanogpt_replay(const pl_nanogpt_job *job,
                                           pl_nanogpt_result *result,
                                           pl_tape_watch *watch, void *context,
-                                          pl_heap *heap, pl_error *err);
+                                          pl_error *err);
+
+/* The least memory in which each phase runs, fragmentation included: as `job`
+ * says, but under limits that are tried out, to 1/256. What is live where the
+ * allocator is not modelled. */
+PL_MUST_CHECK pl_status pl_nanogpt_need(const pl_nanogpt_job *job,
+                                        const pl_nanogpt_result *result,
+                                        size_t need_bytes[PL_PHASE_COUNT],
+                                        pl_error *err);
+
+/* The first thing for which there was no room, or NULL. */
+const pl_tape_failure *pl_nanogpt_failure(const pl_nanogpt_result *result);
 
 /* The larger of the two kinds of update. */
-size_t pl_nanogpt_train_bytes(const pl_nanogpt_result *result);
 const pl_tape_peak *pl_nanogpt_train_peak(const pl_nanogpt_result *result);
 
-/* Multiply-adds of a forward and backward pass per token, of which `again`
- * gets those of the blocks' forward: what checkpointing repeats. */
+/* Multiply-adds of a forward and backward pass per token; *again: those of the
+ * blocks' forward pass, which checkpointing repeats. */
 double pl_nanogpt_work(const pl_nanogpt_job *job, double *again);
 
 #endif

@@ -86,9 +86,6 @@ static inline int pl_replay_math(const pl_replay_pass *p)
 /* Elements of a layer's weight, its bias included; of both norms. */
 size_t pl_replay_weight(const pl_nanogpt_job *job, int index);
 
-/* Scratch of attention on the CPU: forward, backward. */
-size_t pl_replay_scratch(const pl_replay_pass *p);
-
 /* ---- the parts ---- */
 
 pl_held pl_replay_take(const pl_replay_pass *p, pl_item item, const char *name,

@@ -63,15 +63,18 @@ static void note_peak(pl_tape *tape, const char *name)
 
 void pl_tape_begin(pl_tape *tape, pl_phase phase)
 {
+    if (tape->cache && tape->failures[tape->phase].happened)
+        pl_cache_give_back(tape->cache);
     tape->phase = phase;
     note_peak(tape, "");
 }
 
 static void note_failure(pl_tape *tape, const char *name, size_t bytes)
 {
-    if (tape->failure.happened)
+    pl_tape_failure *failure = &tape->failures[tape->phase];
+    if (failure->happened)
         return;
-    tape->failure = (pl_tape_failure){
+    *failure = (pl_tape_failure){
         .happened = 1,
         .phase = tape->phase,
         .line = tape->line,

@@ -42,6 +42,7 @@ const char *pl_item_key(pl_item item);
 
 /* The parts of nanoGPT's loop, in its order. */
 typedef enum pl_phase {
+    PL_PHASE_BUILD,
     PL_PHASE_EVAL_FIRST, /* estimate_loss() before the first update */
     PL_PHASE_UPDATE_FIRST,
     PL_PHASE_UPDATE,     /* a later one: AdamW's moments are there */
@@ -89,8 +90,8 @@ struct pl_tape {
     const char *line;
     pl_cache *cache; /* NULL: nothing is reserved beyond what is live */
     pl_tape_peak peaks[PL_PHASE_COUNT];
-    pl_tape_failure failure;
-    pl_tape_watch *watch; /* may be NULL */
+    pl_tape_failure failures[PL_PHASE_COUNT]; /* the first of each */
+    pl_tape_watch *watch;                     /* may be NULL */
     void *context;
 };
 
@@ -99,7 +100,8 @@ PL_MUST_CHECK pl_status pl_tape_open(pl_tape *tape, size_t capacity,
                                      size_t limit_bytes, pl_cache *cache,
                                      pl_heap *heap, pl_error *err);
 
-/* From here on `phase`; what is live counts for it. */
+/* From here on `phase`; what is live counts for it. After a failure the
+ * allocator begins with what is live alone, as a new process would. */
 void pl_tape_begin(pl_tape *tape, pl_phase phase);
 
 pl_held pl_tape_take(pl_tape *tape, pl_item item, const char *name,

@@ -22,6 +22,13 @@
  * sets that have it; the base set rounds twice. Results are promised equal
  * within one set only.
  *
+ * Storage: what is `void *` beside a pl_storage may be kept in 16 bits, all
+ * else is float32. An op sees its inputs rounded to their storage, also where
+ * they are fused or never stored, and computes in float32 from there; what it
+ * stores in 16 bits is a float32 result to its end and rounded once, then. So
+ * no sum is ever rounded in the middle, and a value does not depend on who
+ * reads it. pl_storage is 0 for float32.
+ *
  * Shapes: row-major float32 unless said otherwise. Rows of a batch are
  * sequence after sequence, T rows each. Pointers do not alias unless a
  * contract says "in place". Any count may be 0. */
@@ -29,6 +36,7 @@
 #define PL_KERNELS_KERNELS_H
 
 #include "base/cpu.h"
+#include "kernels/storage.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -76,17 +84,22 @@ typedef enum pl_gemm_start {
 
 /* c[m, n] = start + CHAIN(k) a(m, k) * b(k, n).
  * a(m, k) is a[m * a_row + k * a_col], b(k, n) is b[k * b_row + n * b_col];
- * of each pair of strides one is 1. c has unit column stride, c_row >= N. */
+ * of each pair of strides one is 1, all count elements. c has unit column
+ * stride, c_row >= N. A float32 b is rounded to b_round as it is read: master
+ * weights used as 16-bit weights, with the bits that a stored 16-bit copy
+ * gives. b_round is ignored for a b of 16 bits. A c of 16 bits can't be kept:
+ * its chain would be rounded where it was cut. */
 typedef struct pl_gemm {
     size_t M, N, K;
-    const float *a;
+    const void *a;
     size_t a_row, a_col;
-    const float *b;
+    const void *b;
     size_t b_row, b_col;
-    float *c;
+    void *c;
     size_t c_row;
     const float *bias; /* [N], for PL_GEMM_BIAS */
     pl_gemm_start start;
+    pl_storage a_storage, b_storage, b_round, c_storage;
 } pl_gemm;
 
 /* sum[c] += CHAIN(row) of 1 * x[row, c], started from what sum holds: the
@@ -127,9 +140,11 @@ typedef struct pl_embed_bwd {
  * rstd = 1 / sqrt(var + eps); y = fma((x - mean) * rstd, weight, bias).
  * stats[r] = { mean, rstd }. bias may be NULL: then y is the product. */
 typedef struct pl_layernorm {
-    float *y, *stats;
+    void *y;
+    float *stats;
     const float *x, *weight, *bias;
     size_t rows, C;
+    pl_storage y_storage;
 } pl_layernorm;
 
 /* With h = (x - mean) * rstd and g = dy * weight:
@@ -157,14 +172,17 @@ typedef struct pl_layernorm_bwd {
  *   out = (CHAIN(j) drop(p_j) * v_j, from 0) * (1 / l) + 0;  lse = m + log(l)
  * out[(b * queries + i) * H * D + h * D + d]; lse[(b * H + h) * queries + i]
  * (NULL: not wanted). Appending zeros to a chain is allowed: +0 * v changes no
- * sum but -0, which the final + 0 makes +0 in any case. */
+ * sum but -0, which the final + 0 makes +0 in any case. q, k and v share one
+ * storage; scores, p and lse are float32 always. */
 typedef struct pl_attention {
-    float *out, *lse;
-    const float *q, *k, *v;
+    void *out;
+    float *lse;
+    const void *q, *k, *v;
     size_t q_row, kv_row;
     size_t B, queries, keys, first, H, D;
     pl_dropout dropout;
     float *scratch; /* nth * pl_attention_scratch(keys) floats */
+    pl_storage qkv_storage, out_storage;
 } pl_attention;
 
 /* Gradients of training's form (first = 0, queries = keys = T, one buffer qkv
@@ -177,10 +195,13 @@ typedef struct pl_attention {
  *   dv_j = CHAIN(i) P_j * dout_i;  all from 0. */
 typedef struct pl_attention_bwd {
     float *dqkv;
-    const float *dout, *qkv, *out, *lse;
+    const float *dout;
+    const void *qkv, *out;
+    const float *lse;
     size_t B, T, H, D;
     pl_dropout dropout;
     float *scratch; /* nth * pl_attention_scratch(T) floats */
+    pl_storage qkv_storage, out_storage;
 } pl_attention_bwd;
 
 /* Query rows that a kernel may treat together. */
@@ -198,18 +219,20 @@ typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
 
 /* y = GELU(x): x/2 (1 + erf(x/sqrt2)), or OpenAI's tanh form. */
 typedef struct pl_gelu {
-    float *y;
-    const float *x;
+    void *y;
+    const void *x;
     size_t count;
     pl_gelu_kind kind;
+    pl_storage y_storage, x_storage;
 } pl_gelu;
 
 /* d *= GELU'(x), in place. */
 typedef struct pl_gelu_bwd {
     float *d;
-    const float *x;
+    const void *x;
     size_t count;
     pl_gelu_kind kind;
+    pl_storage x_storage;
 } pl_gelu_bwd;
 
 /* y = x + drop(y), in place; rows [rows, C] of sequences of T rows, the first
@@ -229,11 +252,12 @@ typedef struct pl_drop {
     pl_dropout dropout;
 } pl_drop;
 
-/* y[r * y_row + c] = x[r * x_row + c]. */
+/* y[r * y_row + c] = x[r * x_row + c]; both have the one storage. */
 typedef struct pl_copy {
-    float *y;
-    const float *x;
+    void *y;
+    const void *x;
     size_t rows, C, y_row, x_row;
+    pl_storage storage;
 } pl_copy;
 
 /* ---- loss ---- */

@@ -20,7 +20,7 @@ static void matmul_dx(builder *b, int layer, pl_param_kind weight,
 static pl_buffer_id behind_dropout(builder *b, int layer, const char *what,
                                    unsigned site, pl_buffer_id dx)
 {
-    if (b->dropout <= 0.0f)
+    if (b->dropout <= 0.0)
         return dx;
     pl_buffer_id dy = pl_build_buffer(b, layer, what, PL_CLASS_TRANSIENT,
                                       PL_F32, b->rows, b->s->C);

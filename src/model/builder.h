@@ -30,7 +30,7 @@ typedef struct builder {
                           * chunk 0: for all of them */
     unsigned keeps;      /* what is being written now is kept: bits of kept */
     unsigned flags;      /* of every step */
-    float dropout;       /* 0 outside training */
+    double dropout;      /* 0 outside training */
     pl_buffer_id *cache; /* decoding: keys and values per layer, or NULL */
 } builder;
 

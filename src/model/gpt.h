@@ -33,7 +33,7 @@ typedef struct pl_gpt_layout {
     size_t prefill;     /* prompt tokens decoded at once */
     size_t slice_bytes; /* of a tensor that is saved at once */
     size_t threads;     /* scratch is per thread */
-    float dropout;
+    double dropout;
     pl_dtype dtype;        /* storage of activations */
     const uint8_t *levels; /* [L]: what each layer keeps, 0 to 3 */
 } pl_gpt_layout;

@@ -87,7 +87,7 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .prefill = shape->T,
         .slice_bytes = SLICE_BYTES,
         .threads = pl_gpt_threads(config),
-        .dropout = (float)config->dropout,
+        .dropout = config->dropout,
         .dtype = dtype_of(config),
     };
     return make_levels(&layout->levels, &config->grad_checkpoint, shape->L,

@@ -79,14 +79,13 @@ void pl_graph_host(pl_graph *graph, pl_buffer_id buffer, pl_host_use use)
 
 pl_step *pl_graph_step(pl_graph *graph, pl_program_id program, pl_op op)
 {
-    static pl_step nowhere; /* takes what is appended after a failure */
     pl_program *p = &graph->programs[program];
 
     if (!graph->status)
         graph->status = pl_heap_grow(graph->heap, &p->steps, &p->capacity,
                                      p->n_steps + 1, sizeof *p->steps,
                                      &graph->error);
-    pl_step *step = graph->status ? &nowhere : &p->steps[p->n_steps++];
+    pl_step *step = graph->status ? &graph->nowhere : &p->steps[p->n_steps++];
     *step = (pl_step){ .op = op, .layer = -1 };
     return step;
 }

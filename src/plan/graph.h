@@ -144,6 +144,9 @@ enum {
     PL_STEP_GRADIENT = 4,  /* cross.entropy: leave dlogits behind */
     PL_STEP_RUN_ROWS = 8,  /* rows and position are read from scalars */
     PL_STEP_LAST_ROW = 16, /* layernorm: one row, the last of x's such rows */
+    /* matmul, matmul.t: float32 weights are rounded as they are read */
+    PL_STEP_ROUND_BF16 = 32,
+    PL_STEP_ROUND_F16 = 64,
 };
 
 typedef struct pl_step {
@@ -154,7 +157,7 @@ typedef struct pl_step {
     int layer;                          /* -1: none */
     unsigned site;                      /* dropout's, where there is one */
     unsigned flags;
-    float dropout;
+    double dropout;
 } pl_step;
 
 /* ---- programs ---- */
@@ -189,6 +192,7 @@ typedef struct pl_graph {
     size_t n_buffers, capacity;
     pl_program programs[PL_PROGRAM_COUNT];
     pl_buffer_id scalars; /* what changes between executions */
+    pl_step nowhere;      /* takes the steps that follow a failure */
     pl_status status; /* first failure while building; then all is ignored */
     pl_error error;
 } pl_graph;

@@ -54,7 +54,8 @@ typedef struct pl_memory_offer {
 } pl_memory_offer;
 
 /* Asks every source. `bytes` includes what the process holds already (its
- * anonymous memory and page tables), so it compares with a plan's total. A
+ * anonymous memory and page tables; of a cgroup's use also 1 MiB of the
+ * kernel's), so it compares with a plan's total: arena + reserve. A
  * source that is absent or says nonsense is left out; PL_E_UNSUPPORTED only
  * where none is left, with the struct filled. `root` is put before every path
  * that is read: "" for the machine itself, a folder in tests. */

@@ -37,15 +37,22 @@ static void add(pl_memory_offer *offer, const pl_memory_source *source)
         *slot = *source;
 }
 
+/* What a cgroup is charged for a process beside that: the kernel's structures,
+ * and what it books ahead, 64 pages per CPU. A plan's reserve has it. */
+enum { KERNEL_BYTES = 1 << 20 };
+
 void pl_memory_add_source(pl_memory_offer *offer, pl_memory_source_kind kind,
                           const char *name, size_t limit_bytes,
                           size_t used_bytes)
 {
+    size_t ours = offer->held_bytes;
+    if (kind == PL_MEMORY_CGROUP)
+        ours = plus(ours, KERNEL_BYTES);
     pl_memory_source source = {
         .kind = kind,
         .limit_bytes = limit_bytes,
         .used_bytes = used_bytes,
-        .offer_bytes = less(limit_bytes, less(used_bytes, offer->held_bytes)),
+        .offer_bytes = less(limit_bytes, less(used_bytes, ours)),
     };
     /* The end of a path tells cgroups apart. */
     size_t bytes = strlen(name), room = sizeof source.name - 1;

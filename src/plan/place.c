@@ -8,8 +8,9 @@
 typedef struct placer {
     const pl_graph *graph;
     pl_placement *result;
-    size_t *order;  /* buffers of one program, largest first */
-    size_t *placed; /* those that have a place, by offset */
+    size_t *order;    /* buffers of one program, largest first */
+    size_t *placed;   /* those that have a place, by offset */
+    int64_t *changes; /* of live bytes, at each step */
 } placer;
 
 static int larger(const pl_graph *graph, size_t a, size_t b)
@@ -98,20 +99,25 @@ static size_t place_program(placer *p, int program)
     return end;
 }
 
-/* The most bytes that are live at one step of `program`. Live bytes change
- * only where a buffer begins, so only those steps are asked. */
-static size_t most_live(const placer *p, int program, size_t n)
+/* The most bytes that are live at one step of `program`: what begins and ends
+ * at each step, summed up along the list. */
+static size_t most_live(placer *p, int program, size_t n)
 {
     const pl_graph *graph = p->graph;
-    size_t most = 0, most_at = 0;
+    size_t steps = 0, most = 0, most_at = 0, live = 0;
 
+    for (size_t i = 0; i < n; i++)
+        if (graph->buffers[p->order[i]].last >= steps)
+            steps = graph->buffers[p->order[i]].last + 1;
+    memset(p->changes, 0, (steps + 1) * sizeof *p->changes);
     for (size_t i = 0; i < n; i++) {
-        size_t at = graph->buffers[p->order[i]].first, live = 0;
-        for (size_t j = 0; j < n; j++) {
-            const pl_buffer *other = &graph->buffers[p->order[j]];
-            if (other->first <= at && at <= other->last)
-                live += pl_arena_round(other->bytes);
-        }
+        const pl_buffer *buffer = &graph->buffers[p->order[i]];
+        int64_t bytes = (int64_t)pl_arena_round(buffer->bytes);
+        p->changes[buffer->first] += bytes;
+        p->changes[buffer->last + 1] -= bytes;
+    }
+    for (size_t at = 0; at < steps; at++) {
+        live = (size_t)((int64_t)live + p->changes[at]);
         if (live > most) {
             most = live;
             most_at = at;
@@ -164,6 +170,16 @@ static void place_throughout(pl_placement *result, const pl_graph *graph)
     result->throughout_bytes = at;
 }
 
+static size_t most_steps(const pl_graph *graph)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < graph->n_buffers; i++)
+        if (!pl_class_lives_throughout(graph->buffers[i].class) &&
+            graph->buffers[i].last >= most)
+            most = graph->buffers[i].last + 1;
+    return most;
+}
+
 pl_status pl_place(pl_placement *placement, const pl_graph *graph,
                    pl_error *err)
 {
@@ -181,6 +197,9 @@ pl_status pl_place(pl_placement *placement, const pl_graph *graph,
     if (!status)
         status = pl_heap_take(graph->heap, &p.placed, graph->n_buffers,
                               sizeof(size_t), err);
+    if (!status)
+        status = pl_heap_take(graph->heap, &p.changes, most_steps(graph) + 1,
+                              sizeof(int64_t), err);
     if (status)
         return status;
 

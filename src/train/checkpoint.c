@@ -74,17 +74,34 @@ static size_t count_moments(const pl_gpt *gpt)
     return 2 * count;
 }
 
+static pl_tensor_source source_of(tensor_set *set)
+{
+    const pl_gpt *gpt = &set->session->gpt;
+    return (pl_tensor_source){
+        .context = set,
+        .count = set->moments ? count_moments(gpt)
+                              : pl_param_slots(&gpt->shape),
+        .describe = describe,
+        .read = read_tensor,
+    };
+}
+
+uint64_t pl_checkpoint_bytes(pl_session *session)
+{
+    uint64_t bytes = 0;
+    for (int moments = 0; moments < 2; moments++) {
+        tensor_set set = { session, moments };
+        pl_tensor_source source = source_of(&set);
+        bytes += pl_safetensors_size(&source);
+    }
+    return bytes;
+}
+
 static pl_status write_tensors(pl_session *session, const char *folder,
                                const char *file, int moments, pl_error *err)
 {
     tensor_set set = { session, moments };
-    pl_tensor_source source = {
-        .context = &set,
-        .count = moments ? count_moments(&session->gpt)
-                         : pl_param_slots(&session->gpt.shape),
-        .describe = describe,
-        .read = read_tensor,
-    };
+    pl_tensor_source source = source_of(&set);
     char path[PL_PATH_BYTES];
     pl_status status = pl_path_join(path, folder, file, err);
     if (status)
@@ -164,7 +181,9 @@ static pl_status write_state(pl_session *session, const char *folder,
     put_model(&j, &session->shape);
     pl_json_text_open(&j, "config", '{');
     for (int key = 0; key < PL_KEY_COUNT; key++) {
-        char value[4096];
+        char value[PL_CHECKPOINT_VALUE_BYTES];
+        if (pl_key_row((pl_key)key)->type == PL_TYPE_IGNORED)
+            continue;
         pl_config_value_text(session->config, (pl_key)key, value, sizeof value);
         pl_json_text_string(&j, pl_key_row((pl_key)key)->name, value);
     }

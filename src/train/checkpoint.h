@@ -19,6 +19,9 @@
 #define PL_CHECKPOINT_NEWEST "ckpt"
 #define PL_CHECKPOINT_BEST   "best"
 
+/* The longest value of a key that a checkpoint can hold, with its zero. */
+enum { PL_CHECKPOINT_VALUE_BYTES = 4096 };
+
 /* What state.json says. */
 typedef struct pl_checkpoint_state {
     uint64_t step, skipped;
@@ -49,6 +52,19 @@ PL_MUST_CHECK pl_status pl_checkpoint_read_state(pl_checkpoint_state *state,
 PL_MUST_CHECK pl_status pl_checkpoint_read_config(pl_config *config,
                                                   const char *folder,
                                                   pl_heap *heap, pl_error *err);
+
+/* PL_E_FORMAT unless the checkpoint has every tensor that the session's model
+ * needs, in the right sizes. To be asked before memory is taken. */
+PL_MUST_CHECK pl_status pl_checkpoint_check(const pl_session *session,
+                                            const char *folder, pl_error *err);
+
+/* PL_E_CONFIG if the folder's tokenizer isn't the session's. */
+PL_MUST_CHECK pl_status pl_checkpoint_check_tokenizer(const pl_session *session,
+                                                      const char *folder,
+                                                      pl_error *err);
+
+/* Bytes on disk of a checkpoint, about: its tensors. */
+uint64_t pl_checkpoint_bytes(pl_session *session);
 
 /* Fills the device's weights and, if the session trains, moments. */
 PL_MUST_CHECK pl_status pl_checkpoint_load(pl_session *session,

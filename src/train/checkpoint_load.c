@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "format/safetensors.h"
+#include "text/meta.h"
 #include "train/checkpoint.h"
 
 #include <math.h>
@@ -220,8 +221,8 @@ static pl_status find_tensor(const pl_safetensors *st, const char *name,
         info->dims[0] != param->rows ||
         (rank == 2 && info->dims[1] != param->cols))
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: tensor %s: expected %zu x %zu float32, found %zu "
-                       "x %zu of another kind",
+                       "%s: tensor %s: expected %zu x %zu float32, found "
+                       "%zu x %zu (or another dtype)",
                        st->file.path, name, param->rows, param->cols,
                        info->rank > 0 ? info->dims[0] : 0,
                        info->rank > 1 ? info->dims[1] : 1);
@@ -247,9 +248,10 @@ static pl_status load_tensor(pl_session *session, const pl_safetensors *st,
     return status;
 }
 
-static pl_status load_set(pl_session *session, const pl_safetensors *st,
-                          const char *prefix, const pl_buffer_id *buffers,
-                          pl_error *err)
+/* Finds every tensor of a set; loads it too, or only looks. */
+static pl_status visit_set(pl_session *loader, const pl_session *session,
+                           const pl_safetensors *st, const char *prefix,
+                           const pl_buffer_id *buffers, pl_error *err)
 {
     pl_status status = PL_OK;
     for (size_t i = 0; i < pl_param_slots(&session->shape) && !status; i++) {
@@ -260,8 +262,8 @@ static pl_status load_set(pl_session *session, const pl_safetensors *st,
             continue;
         snprintf(name, sizeof name, "%s%s", prefix, param.name);
         status = find_tensor(st, name, &param, &info, err);
-        if (!status)
-            status = load_tensor(session, st, info, buffers[i], err);
+        if (!status && loader)
+            status = load_tensor(loader, st, info, buffers[i], err);
     }
     return status;
 }
@@ -276,25 +278,65 @@ static pl_status open_part(pl_safetensors *st, const char *folder,
     return pl_safetensors_open(st, path, heap, err);
 }
 
-pl_status pl_checkpoint_load(pl_session *session, const char *folder,
-                             pl_error *err)
+static pl_status visit(pl_session *loader, const pl_session *session,
+                       const char *folder, pl_error *err)
 {
+    const pl_gpt *gpt = &session->gpt;
     pl_safetensors st;
     pl_status status = open_part(&st, folder, "model.safetensors",
                                  session->heap, err);
     if (status)
         return status;
-    status = load_set(session, &st, "", session->gpt.weights, err);
+    status = visit_set(loader, session, &st, "", gpt->weights, err);
     pl_safetensors_close(&st);
-    if (status || session->gpt.layout.purpose == PL_FOR_SAMPLING)
+    if (status || gpt->layout.purpose == PL_FOR_SAMPLING)
         return status;
     status = open_part(&st, folder, "optimizer.safetensors", session->heap,
                        err);
     if (status)
         return status;
-    status = load_set(session, &st, "m.", session->gpt.m, err);
+    status = visit_set(loader, session, &st, "m.", gpt->m, err);
     if (!status)
-        status = load_set(session, &st, "v.", session->gpt.v, err);
+        status = visit_set(loader, session, &st, "v.", gpt->v, err);
     pl_safetensors_close(&st);
     return status;
+}
+
+pl_status pl_checkpoint_check(const pl_session *session, const char *folder,
+                              pl_error *err)
+{
+    return visit(NULL, session, folder, err);
+}
+
+pl_status pl_checkpoint_load(pl_session *session, const char *folder,
+                             pl_error *err)
+{
+    return visit(session, session, folder, err);
+}
+
+pl_status pl_checkpoint_check_tokenizer(const pl_session *session,
+                                        const char *folder, pl_error *err)
+{
+    char path[PL_PATH_BYTES], *text;
+    size_t bytes;
+    pl_file_kind kind;
+    pl_status status = pl_path_join(path, folder, "meta.json", err);
+    if (!status)
+        status = pl_file_look(path, &kind, err);
+    if (status || (kind == PL_FILE_ABSENT && !session->meta_text))
+        return status;
+    if (kind != PL_FILE_ABSENT && session->meta_text) {
+        status = pl_file_read_all(path, PL_META_MAX_BYTES, session->heap, &text,
+                                  &bytes, err);
+        if (status)
+            return status;
+        if (bytes == session->meta_bytes &&
+            memcmp(text, session->meta_text, bytes) == 0)
+            return PL_OK;
+    }
+    return pl_fail(err, PL_E_CONFIG,
+                   "%s: the checkpoint's vocabulary is not that of %s: the "
+                   "same token would mean something else. Resume with the "
+                   "data it was trained on, or start anew in another out_dir",
+                   path, session->dataset.folder);
 }

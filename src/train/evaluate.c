@@ -66,8 +66,9 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
     double n = (double)total, mean = sum / n;
     double variance = (squares - n * mean * mean) / (n - 1.0);
     result->loss = mean;
-    result->standard_error = total > 1 ? sqrt(fmax(variance, 0.0) / n)
-                                       : (double)NAN;
+    result->standard_error = total > 1 && !isnan(variance)
+                                 ? sqrt(fmax(variance, 0.0) / n)
+                                 : (double)NAN;
     result->sequences = total;
     result->tokens = total * gpt->layout.eval_T;
     return PL_OK;

@@ -48,7 +48,7 @@ static pl_status add(pricing *p, const char *setting, const pl_shape *shape,
     if (!status && p->count < PL_MAX_FIXES) {
         pl_fix *fix = &p->fixes[p->count++];
         size_t arena = gpt.placement.arena_bytes;
-        size_t total = arena + pl_run_plan_reserve(arena, layout->threads);
+        size_t total = arena + pl_run_plan_reserve(&gpt, plan->tables_bytes);
         *fix = (pl_fix){
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
             .update_change = pl_cost_update(&gpt, rates,

@@ -49,34 +49,38 @@ static pl_rates recall(const char *folder, size_t threads, pl_heap *heap)
     return rates;
 }
 
-static pl_status find_budget(pl_machine *machine, const pl_config *config,
-                             pl_error *err)
+static pl_status find_budget(pl_machine *machine, pl_machine_use use,
+                             const pl_config *config, pl_error *err)
 {
+    int stated = strcmp(config->memory, "auto") != 0;
     pl_memory_offer offer;
-    if (strcmp(config->memory, "auto") != 0) {
+    pl_status status = PL_OK;
+    machine->budget_bytes = SIZE_MAX;
+    if (stated) {
         snprintf(machine->budget_from, sizeof machine->budget_from,
                  "memory = '%.200s'", config->memory);
-        return pl_memory_parse(config->memory, &machine->budget_bytes, err);
+        status = pl_memory_parse(config->memory, &machine->budget_bytes, err);
     }
-    machine->budget_bytes = SIZE_MAX;
-    if (pl_memory_offer_make(&offer, "", NULL)) {
-        snprintf(machine->budget_from, sizeof machine->budget_from,
-                 "this machine does not say what it offers");
+    if (status || (stated && use == PL_MACHINE_PLAN))
+        return status;
+    status = pl_memory_offer_make(&offer, "", err);
+    if (status)
+        return stated ? PL_OK : status; /* it asks for a stated budget */
+    if (offer.bytes >= machine->budget_bytes)
         return PL_OK;
-    }
     machine->budget_bytes = offer.bytes;
     pl_memory_binding_text(&offer, machine->budget_from,
                            sizeof machine->budget_from);
     return PL_OK;
 }
 
-pl_status pl_machine_make(pl_machine *machine, const pl_config *config,
-                          const char *cache_folder, pl_heap *heap,
-                          pl_error *err)
+pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
+                          const pl_config *config, const char *cache_folder,
+                          pl_heap *heap, pl_error *err)
 {
     *machine = (pl_machine){ .cache_folder = cache_folder };
     machine->rates = recall(cache_folder, pl_gpt_threads(config), heap);
-    return find_budget(machine, config, err);
+    return find_budget(machine, use, config, err);
 }
 
 pl_status pl_machine_remember(const pl_machine *machine, size_t threads,

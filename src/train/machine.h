@@ -19,8 +19,14 @@ typedef struct pl_machine {
     const char *cache_folder; /* where rates are remembered; NULL: nowhere */
 } pl_machine;
 
-/* From the keys `memory` and `threads`; 'auto' asks the machine. */
-PL_MUST_CHECK pl_status pl_machine_make(pl_machine *machine,
+/* Whether something is going to run here, or is only planned, perhaps for
+ * another machine. */
+typedef enum pl_machine_use { PL_MACHINE_RUN, PL_MACHINE_PLAN } pl_machine_use;
+
+/* From the keys `memory` and `threads`. 'auto' asks the machine; a stated
+ * budget is believed for a plan, and capped by what the machine offers for a
+ * run. */
+PL_MUST_CHECK pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
                                         const pl_config *config,
                                         const char *cache_folder, pl_heap *heap,
                                         pl_error *err);

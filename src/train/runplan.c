@@ -7,26 +7,51 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Program, C library and set-up tables: what a process of ours holds besides
- * the arena and the threads' stacks. docs/memory.md has the measurement. */
-enum { RESERVE_FIXED_BYTES = 12 * 1024 * 1024 };
+/* Program and C library; reading the header of a checkpoint, per layer; and the
+ * tables, which a search builds anew for every layout it tries, so that two are
+ * there at once and a third may wait in the C library to be used again.
+ * docs/memory.md has the measurement. */
+enum {
+    RESERVE_FIXED_BYTES = 12 * 1024 * 1024,
+    RESERVE_LAYER_BYTES = 96 * 1024,
+    RESERVE_TABLES = 3,
+};
 
-size_t pl_run_plan_reserve(size_t arena_bytes, size_t threads)
+size_t pl_run_plan_reserve(const pl_gpt *gpt, size_t tables_bytes)
 {
     /* 1/512: an 8-byte page-table entry per 4 KiB page */
-    return RESERVE_FIXED_BYTES + threads * PL_THREAD_STACK_BYTES +
-           arena_bytes / 512;
+    return RESERVE_FIXED_BYTES + gpt->shape.L * RESERVE_LAYER_BYTES +
+           RESERVE_TABLES * tables_bytes +
+           gpt->layout.threads * PL_THREAD_STACK_BYTES +
+           gpt->placement.arena_bytes / 512;
 }
 
-/* The largest arena whose reserve still fits beside it. */
-static size_t arena_budget(size_t budget_bytes, size_t threads)
+/* The largest arena whose reserve still fits beside it, given the reserve of
+ * an arena of another size. */
+static size_t arena_budget(size_t budget_bytes, const pl_gpt *other,
+                           size_t tables_bytes)
 {
-    size_t fixed = pl_run_plan_reserve(0, threads);
+    size_t fixed = pl_run_plan_reserve(other, tables_bytes) -
+                   other->placement.arena_bytes / 512;
     if (budget_bytes == SIZE_MAX)
         return SIZE_MAX;
     if (budget_bytes <= fixed)
         return 0;
     return (budget_bytes - fixed) / 513 * 512;
+}
+
+/* How large the tables of such a model are: those of its literal layout. */
+static pl_status measure_tables(const pl_shape *shape,
+                                const pl_gpt_layout *base, pl_heap *heap,
+                                pl_gpt *gpt, size_t *bytes, pl_error *err)
+{
+    pl_heap trial = pl_heap_make(heap->limit_bytes);
+    pl_gpt_layout frugal = *base;
+    frugal.chunk_rows = frugal.mlp_rows = 64; /* the longest lists */
+    pl_status status = pl_gpt_make_training(gpt, shape, &frugal, &trial, err);
+    *bytes = trial.taken_bytes;
+    pl_heap_close(&trial);
+    return status;
 }
 
 /* The fields of kernels.h's dropout key. */
@@ -43,6 +68,18 @@ static pl_status check_dropout(const pl_config *config, const pl_shape *s,
     return PL_OK;
 }
 
+/* OpenAI's models have shapes of their own, whatever the config says. */
+static pl_status check_init(const pl_config *config, pl_error *err)
+{
+    if (strncmp(config->init_from, "gpt2", 4) == 0)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "init_from = '%s': this version cannot load OpenAI's "
+                       "weights yet, nor plan for them. Use init_from = "
+                       "'scratch' or 'resume'",
+                       config->init_from);
+    return PL_OK;
+}
+
 /* grad_checkpoint, where it was set, is a wish about levels; False leaves the
  * choice between keeping all and recomputing what costs next to nothing. */
 static int levels_are_set(const pl_config *config)
@@ -56,17 +93,23 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
 {
     pl_shape shape;
     pl_gpt_layout base;
+    pl_gpt trial;
+    size_t tables = 0;
     *plan = (pl_run_plan){ 0 };
-    pl_status status = pl_shape_make(&shape, config, vocab_size, log, err);
+    pl_status status = check_init(config, err);
+    if (!status)
+        status = pl_shape_make(&shape, config, vocab_size, log, err);
     if (!status)
         status = check_dropout(config, &shape, err);
     if (!status)
         status = pl_gpt_layout_make(&base, &shape, config, PL_FOR_TRAINING,
                                     heap, err);
+    if (!status)
+        status = measure_tables(&shape, &base, heap, &trial, &tables, err);
     if (status)
         return status;
     pl_fit_wish wish = {
-        .budget_bytes = arena_budget(machine->budget_bytes, base.threads),
+        .budget_bytes = arena_budget(machine->budget_bytes, &trial, tables),
         .batches = (size_t)config->gradient_accumulation_steps,
         .literal = strcmp(config->fit, "exact") == 0,
         .keep_levels = levels_are_set(config),
@@ -79,7 +122,8 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     if (status)
         return status;
     size_t arena = plan->gpt.placement.arena_bytes;
-    plan->reserve_bytes = pl_run_plan_reserve(arena, base.threads);
+    plan->reserve_bytes = pl_run_plan_reserve(&plan->gpt, tables);
+    plan->tables_bytes = tables;
     plan->total_bytes = arena + plan->reserve_bytes;
     plan->fits = plan->total_bytes <= machine->budget_bytes;
     plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates,

@@ -11,6 +11,7 @@ typedef struct pl_run_plan {
     pl_gpt gpt;
     pl_fit fit;
     size_t reserve_bytes;
+    size_t tables_bytes;   /* set-up tables that the reserve counts with */
     size_t total_bytes;    /* arena and reserve */
     int fits;              /* total <= budget */
     double update_seconds; /* predicted */
@@ -30,8 +31,9 @@ PL_MUST_CHECK pl_status pl_run_plan_check(const pl_run_plan *plan,
                                           pl_error *err);
 
 /* Bytes outside the arena that a run may take: program, C library, stacks,
- * set-up tables, page tables. Measured, and tested against the real thing. */
-size_t pl_run_plan_reserve(size_t arena_bytes, size_t threads);
+ * page tables, and set-up tables, which were `tables_bytes` when the plan was
+ * made. Measured, and tested against the real thing. */
+size_t pl_run_plan_reserve(const pl_gpt *gpt, size_t tables_bytes);
 
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,

@@ -108,6 +108,8 @@ int32_t pl_sampler_choose(const float *logits, float *work, size_t V,
                           const pl_sampling *sampling, const uint32_t words[4])
 {
     int32_t best = likeliest(logits, V);
+    if (!isfinite(logits[best]))
+        return -1;
     float least = -HUGE_VALF;
     double sum = 0.0;
 
@@ -129,7 +131,7 @@ int32_t pl_sampler_choose(const float *logits, float *work, size_t V,
         if (rest < 0.0)
             return (int32_t)i;
     }
-    return best; /* rounding ate the last crumb, or the logits are NaN */
+    return best; /* rounding ate the last crumb */
 }
 
 int32_t pl_sampler_next(pl_sampler *sampler)
@@ -144,6 +146,7 @@ int32_t pl_sampler_next(pl_sampler *sampler)
                  (uint32_t)sampler->count, sampler->sample, 0, 0, words);
     int32_t token = pl_sampler_choose(logits, work, session->shape.V,
                                       &sampler->sampling, words);
-    sampler->tokens[sampler->count++] = token;
+    if (token >= 0)
+        sampler->tokens[sampler->count++] = token;
     return token;
 }

@@ -35,7 +35,8 @@ PL_MUST_CHECK pl_status pl_sampler_open(pl_sampler *sampler,
 void pl_sampler_start(pl_sampler *sampler, uint32_t sample,
                       const int32_t *prompt, size_t count);
 
-/* The next token; it is appended. count < capacity. */
+/* The next token; it is appended. count < capacity. -1: the logits are not
+ * finite, the weights are broken. */
 int32_t pl_sampler_next(pl_sampler *sampler);
 
 /* The logits that the next token would be chosen from: [V], valid until the
@@ -43,7 +44,7 @@ int32_t pl_sampler_next(pl_sampler *sampler);
 const float *pl_sampler_logits(pl_sampler *sampler);
 
 /* Chooses from logits[V] as `sampling` says; work[V] is overwritten. words are
- * the random ones. */
+ * the random ones. -1: no logit is a number. */
 int32_t pl_sampler_choose(const float *logits, float *work, size_t V,
                           const pl_sampling *sampling, const uint32_t words[4]);
 

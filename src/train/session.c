@@ -6,6 +6,7 @@
 #include "data/batch.h"
 #include "text/meta.h"
 #include "train/checkpoint.h"
+#include "train/outdir.h"
 #include "train/runplan.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ pl_scalars *pl_session_scalars(pl_session *session)
 
 /* ---- what this version can run ---- */
 
-static pl_status check_supported(const pl_config *config, pl_error *err)
+pl_status pl_session_check_supported(const pl_config *config, pl_error *err)
 {
     if (strcmp(config->dtype, "float32") != 0)
         return pl_fail(err, PL_E_UNSUPPORTED,
@@ -91,6 +92,11 @@ static pl_status open_tokens(pl_session *session, pl_error *err)
                                        config->dataset, session->heap, err);
     if (status)
         return status;
+    /* Bare ids are bounded by what the config says, if it says anything. */
+    if (session->dataset.tokenizer.kind == PL_TOKENIZER_NONE &&
+        config->vocab_size != PL_NONE &&
+        config->vocab_size <= PL_TOKENIZER_MAX_VOCAB)
+        session->dataset.tokenizer.vocab_size = (int32_t)config->vocab_size;
     session->tokenizer = session->dataset.tokenizer;
     for (int split = 0; split < 2 && !status; split++) {
         const pl_shard *shard = &session->dataset.shards[split];
@@ -136,26 +142,50 @@ static pl_status check_same_model(const pl_shape *have, const pl_shape *want,
     return PL_OK;
 }
 
-static pl_status resume(pl_session *session, pl_error *err)
+/* Finds the checkpoint and looks whether it fits, before memory is taken. */
+static pl_status find_resume(pl_session *session, char folder[PL_PATH_BYTES],
+                             pl_checkpoint_state *state, pl_error *err)
 {
-    char folder[PL_PATH_BYTES];
-    pl_checkpoint_state state;
     pl_status status = pl_checkpoint_find(folder, session->config->out_dir,
                                           PL_WANT_NEWEST, session->heap, err);
     if (!status)
-        status = pl_checkpoint_read_state(&state, folder, session->heap, err);
+        status = pl_checkpoint_read_state(state, folder, session->heap, err);
     if (!status)
-        status = check_same_model(&state.shape, &session->shape, folder, err);
+        status = check_same_model(&state->shape, &session->shape, folder, err);
     if (!status)
-        status = pl_checkpoint_load(session, folder, err);
+        status = pl_checkpoint_check_tokenizer(session, folder, err);
+    if (!status)
+        status = pl_checkpoint_check(session, folder, err);
+    return status;
+}
+
+static pl_status resume(pl_session *session, const char *folder,
+                        const pl_checkpoint_state *state, pl_error *err)
+{
+    pl_status status = pl_checkpoint_load(session, folder, err);
     if (status)
         return status;
-    session->step = state.step;
-    session->skipped = state.skipped;
-    session->best_val_loss = state.best_val_loss;
+    session->step = state->step;
+    session->skipped = state->skipped;
+    session->best_val_loss = state->best_val_loss;
     pl_log_say(session->log, PL_LOG_INFO,
                "Resuming training from %s at iteration %llu", folder,
-               (unsigned long long)state.step);
+               (unsigned long long)state->step);
+    return PL_OK;
+}
+
+/* A checkpoint keeps every setting: each has to fit its line. */
+static pl_status check_values(const pl_config *config, pl_error *err)
+{
+    for (int key = 0; key < PL_KEY_COUNT; key++)
+        if (pl_key_row((pl_key)key)->type != PL_TYPE_IGNORED &&
+            pl_config_value_text(config, (pl_key)key, NULL, 0) >=
+                PL_CHECKPOINT_VALUE_BYTES)
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s: its value is longer than the %d bytes that a "
+                           "checkpoint can hold",
+                           pl_key_row((pl_key)key)->name,
+                           PL_CHECKPOINT_VALUE_BYTES - 1);
     return PL_OK;
 }
 
@@ -174,56 +204,119 @@ static pl_status make_plan(pl_session *session, const pl_machine *machine,
     if (status)
         return status;
     session->machine = *machine;
+    session->reserve_bytes = plan.reserve_bytes;
     session->gpt = plan.gpt;
     session->shape = plan.gpt.shape;
     return PL_OK;
+}
+
+/* Everything that needs no memory of the model's size. */
+static pl_status open_surroundings(pl_session *session,
+                                   const pl_machine *machine, pl_error *err)
+{
+    pl_status status = pl_session_check_supported(session->config, err);
+    if (!status)
+        status = check_values(session->config, err);
+    if (status)
+        return status;
+    say_device(session->config, session->log);
+    status = open_tokens(session, err);
+    if (status)
+        return status;
+    status = make_plan(session, machine, err);
+    if (!status && !session->config->eval_only)
+        status = pl_outdir_open(&session->lock, session->config->out_dir,
+                                pl_checkpoint_bytes(session), err);
+    if (status)
+        pl_dataset_close(&session->dataset);
+    return status;
 }
 
 pl_status pl_session_open_train(pl_session *session, const pl_config *config,
                                 const pl_machine *machine, const pl_log *log,
                                 pl_heap *heap, pl_error *err)
 {
-    *session = (pl_session){
-        .config = config, .log = log, .heap = heap, .best_val_loss = HUGE_VAL
-    };
-    pl_status status = check_supported(config, err);
+    char folder[PL_PATH_BYTES];
+    pl_checkpoint_state state;
+    int resumes = strcmp(config->init_from, "resume") == 0;
+
+    *session = (pl_session){ .config = config,
+                             .log = log,
+                             .heap = heap,
+                             .best_val_loss = HUGE_VAL,
+                             .lock = PL_FILE_CLOSED };
+    pl_status status = open_surroundings(session, machine, err);
     if (status)
         return status;
-    say_device(config, log);
-    status = open_tokens(session, err);
+    if (resumes)
+        status = find_resume(session, folder, &state, err);
+    if (!status)
+        status = open_device(session, err);
     if (status)
-        return status;
-    status = make_plan(session, machine, err);
-    if (status)
-        goto close_dataset;
-    status = open_device(session, err);
-    if (status)
-        goto close_dataset;
-    if (strcmp(config->init_from, "resume") == 0)
-        status = resume(session, err);
+        goto close_surroundings;
+    if (resumes)
+        status = resume(session, folder, &state, err);
     else
         init_weights(session);
     if (status)
         goto close_device;
+    session->has_own_best = resumes;
     pl_heap_seal(heap);
     return PL_OK;
 close_device:
     pl_device_close(session->device);
-close_dataset:
+close_surroundings:
+    pl_outdir_close(&session->lock);
     pl_dataset_close(&session->dataset);
     return status;
 }
 
+/* What the weights and the tokenizer of a checkpoint must agree on. */
+static pl_status check_sampling(const pl_session *session, const char *folder,
+                                pl_error *err)
+{
+    if (session->tokenizer.kind == PL_TOKENIZER_NONE)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: this model was trained on GPT-2's tokens, and this "
+                       "version has no GPT-2 tokenizer to write text with",
+                       folder);
+    if ((size_t)session->tokenizer.vocab_size > session->shape.V)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: meta.json has %d tokens, the model in state.json "
+                       "knows %zu: they do not belong together",
+                       folder, session->tokenizer.vocab_size, session->shape.V);
+    return pl_checkpoint_check(session, folder, err);
+}
+
+static pl_status check_budget(pl_session *session, const pl_machine *machine,
+                              pl_error *err)
+{
+    size_t arena = session->gpt.placement.arena_bytes;
+    session->reserve_bytes = pl_run_plan_reserve(&session->gpt,
+                                                 session->heap->taken_bytes);
+    if (arena + session->reserve_bytes <= machine->budget_bytes)
+        return PL_OK;
+    return pl_fail(err, PL_E_MEMORY,
+                   "sampling needs %zu bytes (arena %zu + reserve %zu), the "
+                   "budget is %zu (%s)",
+                   arena + session->reserve_bytes, arena,
+                   session->reserve_bytes, machine->budget_bytes,
+                   machine->budget_from);
+}
+
 pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
-                                 const char *folder, const pl_log *log,
-                                 pl_heap *heap, pl_error *err)
+                                 const pl_machine *machine, const char *folder,
+                                 const pl_log *log, pl_heap *heap,
+                                 pl_error *err)
 {
     pl_checkpoint_state state;
     pl_gpt_layout layout;
 
-    *session = (pl_session){ .config = config, .log = log, .heap = heap };
+    *session = (pl_session){
+        .config = config, .log = log, .heap = heap, .lock = PL_FILE_CLOSED
+    };
     say_device(config, log);
-    pl_status status = check_supported(config, err);
+    pl_status status = pl_session_check_supported(config, err);
     if (!status)
         status = pl_checkpoint_read_state(&state, folder, heap, err);
     if (!status)
@@ -238,6 +331,10 @@ pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
         status = pl_gpt_make(&session->gpt, &session->shape, &layout, heap,
                              err);
     if (!status)
+        status = check_sampling(session, folder, err);
+    if (!status)
+        status = check_budget(session, machine, err);
+    if (!status)
         status = open_device(session, err);
     if (status)
         return status;
@@ -250,6 +347,7 @@ pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
 void pl_session_close(pl_session *session)
 {
     pl_device_close(session->device);
+    pl_outdir_close(&session->lock);
     if (session->gpt.layout.purpose == PL_FOR_TRAINING)
         pl_dataset_close(&session->dataset);
 }

@@ -36,6 +36,9 @@ typedef struct pl_session {
     uint64_t step;               /* updates done */
     double best_val_loss;        /* infinite: none yet */
     uint64_t skipped;            /* updates whose gradients were not finite */
+    int has_own_best;            /* what lies in `best` is this run's */
+    pl_file lock;                /* of out_dir, while training */
+    size_t reserve_bytes;        /* what was planned outside the arena */
     pl_machine machine;          /* its rates are learnt while training */
     double seconds[PL_OP_COUNT]; /* of the profiled updates */
 } pl_session;
@@ -50,13 +53,15 @@ PL_MUST_CHECK pl_status pl_session_open_train(pl_session *session,
                                               pl_error *err);
 
 /* Sampling only, from the checkpoint in `folder`. */
-PL_MUST_CHECK pl_status pl_session_open_sample(pl_session *session,
-                                               const pl_config *config,
-                                               const char *folder,
-                                               const pl_log *log, pl_heap *heap,
-                                               pl_error *err);
+PL_MUST_CHECK pl_status pl_session_open_sample(
+    pl_session *session, const pl_config *config, const pl_machine *machine,
+    const char *folder, const pl_log *log, pl_heap *heap, pl_error *err);
 
 void pl_session_close(pl_session *session);
+
+/* PL_E_UNSUPPORTED for what this version only plans, or can't do yet. */
+PL_MUST_CHECK pl_status pl_session_check_supported(const pl_config *config,
+                                                   pl_error *err);
 
 /* The host's view of the scalars. */
 pl_scalars *pl_session_scalars(pl_session *session);

@@ -5,6 +5,7 @@
 #include "train/checkpoint.h"
 
 #include <math.h>
+#include <string.h>
 
 /* So many updates in a row without a finite gradient will not mend. */
 enum { MAX_SKIPPED = 10 };
@@ -107,14 +108,40 @@ static int wants_stop(const loop *l)
     return l->listener->stop && l->listener->stop(l->listener->context);
 }
 
+/* Another run's best is not this one's: it would be sampled from. */
+static pl_status forget_best(pl_session *session, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_status status = pl_path_join(path, session->config->out_dir,
+                                    PL_CHECKPOINT_BEST, err);
+    if (!status)
+        status = pl_folder_remove_flat(path, err);
+    session->has_own_best = !status;
+    return status;
+}
+
 static pl_status save(loop *l, const char *name, pl_error *err)
 {
     if (l->listener->saving)
         l->listener->saving(l->listener->context, name);
     pl_status status = pl_checkpoint_save(l->session, name, err);
-    if (!status)
-        l->saved_step = l->session->step;
-    return status;
+    if (status)
+        return status;
+    l->saved_step = l->session->step;
+    if (strcmp(name, PL_CHECKPOINT_BEST) == 0)
+        l->session->has_own_best = 1;
+    return l->session->has_own_best ? PL_OK : forget_best(l->session, err);
+}
+
+/* A save that fails on the way is no reason to end: the next one may not. */
+static void save_if_possible(loop *l, const char *name)
+{
+    pl_error trouble;
+    if (save(l, name, &trouble))
+        pl_log_say(l->session->log, PL_LOG_WARN,
+                   "%s. The run goes on and tries again at the next "
+                   "evaluation",
+                   trouble.text);
 }
 
 static pl_status evaluate(loop *l, pl_error *err)
@@ -139,8 +166,10 @@ static pl_status evaluate(loop *l, pl_error *err)
     if (session->step == 0 || session->config->eval_only)
         return PL_OK;
     if (session->config->always_save_checkpoint)
-        return save(l, PL_CHECKPOINT_NEWEST, err);
-    return event.improved ? save(l, PL_CHECKPOINT_BEST, err) : PL_OK;
+        save_if_possible(l, PL_CHECKPOINT_NEWEST);
+    else if (event.improved)
+        save_if_possible(l, PL_CHECKPOINT_BEST);
+    return PL_OK;
 }
 
 /* What the profiled updates say of the machine, for this run and the next. A
@@ -217,12 +246,13 @@ pl_status pl_train(pl_session *session, const pl_listener *listener,
     pl_error trouble;
     pl_status status = run(&l, err);
 
-    if ((status && status != PL_E_STOPPED) || session->config->eval_only)
-        return status;
-    if (session->step == l.saved_step)
-        return status; /* nothing was learnt since */
+    if (session->config->eval_only || session->step == l.saved_step ||
+        l.skipped_in_a_row > 0)
+        return status; /* nothing was learnt since, or nothing good */
     pl_status saved = save(&l, PL_CHECKPOINT_NEWEST, &trouble);
-    if (saved)
+    if (!saved)
+        return status;
+    if (!status || status == PL_E_STOPPED)
         return pl_fail(err, saved, "%s", trouble.text);
-    return status;
+    return pl_fail_in(err, status, "%s; and then: ", trouble.text);
 }

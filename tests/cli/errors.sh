@@ -50,6 +50,67 @@ if [ "$(id -u)" -ne 0 ]; then
         --init_from=resume --max_iters=4
     chmod u+w out
 fi
+# an out_dir that can't be written is known before the first step
 : >file
 expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=file
 says 'file'
+says_not '^iter 0'
+expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=
+says_not '^iter 0'
+mkdir taken && ln -s ../out taken/ckpt
+expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=taken
+says 'taken/ckpt.*not a folder'
+
+# two runs in one folder: the second refuses, the first goes on
+: >first.txt
+"$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=shared \
+    --max_iters=1000000 --eval_interval=1000000 >first.txt 2>&1 &
+first=$!
+until grep -q '^iter 3:' first.txt; do sleep 0.1; done
+expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=shared
+says 'held by another process'
+kill -INT "$first"
+wait "$first" || true
+grep -q '^stopped at iteration' first.txt || fail "$(cat first.txt)"
+
+# a checkpoint and a vocabulary that do not belong together
+cp -r out mixed
+printf '{"tokenizer": "byte", "vocab_size": 256}' >mixed/ckpt/meta.json
+expect 4 "$PLIMSOLL" sample mixed --start=A
+says 'do not belong together'
+expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=mixed \
+    --init_from=resume --max_iters=4
+says "vocabulary is not that of"
+# sizes that the file does not have: refused before memory is taken
+cp -r out absurd
+sed -i 's/"vocab_size": [0-9][0-9]*/"vocab_size": 400000000/' \
+    absurd/ckpt/state.json
+expect 4 "$PLIMSOLL" sample absurd --start=t
+says 'wte.weight: expected 400000000'
+
+# data that breaks in mid-run: what was learnt is kept
+cp -r data/cats data/torn
+: >torn.txt
+"$PLIMSOLL" train --dataset=torn "${tiny[@]}" --out_dir=torn \
+    --max_iters=1000000 --eval_interval=1000000 >torn.txt 2>&1 &
+torn=$!
+until grep -q '^iter 3:' torn.txt; do sleep 0.1; done
+: >data/torn/train.bin
+code=0
+wait "$torn" || code=$?
+[ "$code" -eq 4 ] || fail "exit code $code: $(tail -n 3 torn.txt)"
+[ -f torn/ckpt/state.json ] || fail "the weights were thrown away"
+
+# a best model of another run is not taken for this one's
+expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=again \
+    --always_save_checkpoint=False
+[ -d again/best ] || fail "no best"
+expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=again \
+    --seed=7 --eval_interval=1000
+[ ! -e again/best ] || fail "another run's best is still there"
+
+expect 6 "$PLIMSOLL" plan --init_from=gpt2-xl
+says 'gpt2-xl'
+expect 5 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=1MB
+says 'bytes are missing'
+expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=lots

@@ -28,6 +28,12 @@ measure() {
 }
 
 measure 1000 "${tiny[@]}"
+# many layers: the tables outside the arena grow, and are counted
+many=(--n_layer=300 --n_embd=4 --n_head=1 --block_size=4 --batch_size=1
+    --max_iters=2 --eval_iters=1 --eval_interval=1
+    --gradient_accumulation_steps=1 --warmup_iters=1 --lr_decay_iters=9)
+measure 1000 "${many[@]}"
+measure 1000 "${many[@]}" --init_from=resume --max_iters=3
 measure 50000000 "${tiny[@]}" --n_embd=256 --n_layer=3 --block_size=128 \
     --batch_size=8 --max_iters=2 --eval_interval=1 --eval_iters=1
 measure 100000000 "${tiny[@]}" --n_embd=512 --n_layer=2 --n_head=8 \

@@ -34,6 +34,9 @@ stop() {
 stop INT 130 by_int
 stop TERM 143 by_term
 
+stop HUP 129 by_hup
+grep -q 'stopping after this step' log.txt || fail "no word at once"
+
 step=$(sed -n 's/^ *"step": \([0-9]*\),/\1/p' by_int/ckpt/state.json)
 expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=by_int \
     --init_from=resume --max_iters=$((step + 3))

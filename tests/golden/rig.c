@@ -71,7 +71,7 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
         .prefill = shape.T,
         .slice_bytes = SLICE_BYTES,
         .threads = (size_t)threads,
-        .dropout = (float)fixture_number(f, "dropout"),
+        .dropout = fixture_number(f, "dropout"),
         .dtype = PL_F32,
         .levels = r->levels,
     };

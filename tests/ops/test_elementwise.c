@@ -14,26 +14,46 @@ typedef struct gelu_shape {
     size_t count;
     pl_gelu_kind kind;
     float scale;
+    pl_storage x, y;
 } gelu_shape;
+
+static pl_gelu make_gelu(const gelu_shape *s)
+{
+    return (pl_gelu){
+        .y = stored_blank(s->count, s->y),
+        .x = stored_input(fenced_random(s->count, 1, s->scale), s->count, s->x),
+        .count = s->count,
+        .kind = s->kind,
+        .y_storage = s->y,
+        .x_storage = s->x,
+    };
+}
 
 static void gelu_case(const pl_kernels *set, const void *shape, int nth,
                       outcome *out)
 {
     const gelu_shape *s = shape;
-    const pl_gelu args = { fenced_blank(s->count),
-                           fenced_random(s->count, 1, s->scale), s->count,
-                           s->kind };
+    const pl_gelu args = make_gelu(s);
     RUN_OP(set, gelu, &args, nth);
-    outcome_add(out, args.y, s->count);
+    outcome_add_stored(out, args.y, s->count, s->y);
+}
+
+static pl_gelu_bwd make_gelu_bwd(const gelu_shape *s)
+{
+    return (pl_gelu_bwd){
+        .d = fenced_state(s->count, 2, 1),
+        .x = stored_input(fenced_random(s->count, 1, s->scale), s->count, s->x),
+        .count = s->count,
+        .kind = s->kind,
+        .x_storage = s->x,
+    };
 }
 
 static void gelu_bwd_case(const pl_kernels *set, const void *shape, int nth,
                           outcome *out)
 {
     const gelu_shape *s = shape;
-    const pl_gelu_bwd args = { fenced_state(s->count, 2, 1),
-                               fenced_random(s->count, 1, s->scale), s->count,
-                               s->kind };
+    const pl_gelu_bwd args = make_gelu_bwd(s);
     RUN_OP(set, gelu_bwd, &args, nth);
     outcome_add(out, args.d, s->count);
 }
@@ -43,11 +63,48 @@ static void both_gelus_and_their_slopes_agree(void **state)
     static const float scales[] = { 1, 6, 20, 1e-5f };
     (void)state;
     for (int i = 0; i < 7; i++)
-        for (int j = 0; j < 8; j++) {
-            const gelu_shape s = { sizes[i], (pl_gelu_kind)(j & 1),
-                                   scales[j / 2] };
-            judge(gelu_case, &s, &gelu_allowed);
-            judge(gelu_bwd_case, &s, &slope_allowed);
+        for (int j = 0; j < 8; j++)
+            for (int k = 0; k < STORAGES * STORAGES; k++) {
+                const gelu_shape s = { sizes[i], (pl_gelu_kind)(j & 1),
+                                       scales[j / 2], storages[k % STORAGES],
+                                       storages[k / STORAGES] };
+                const tolerance t = tolerance_stored(&gelu_allowed, s.y);
+                judge(gelu_case, &s, &t);
+                judge(gelu_bwd_case, &s, &slope_allowed);
+            }
+}
+
+/* The same numbers kept as float32, and the output rounded once. */
+static void stored_inputs_are_used_as_they_are(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int k = 0; k < 2 * STORAGES * STORAGES; k++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            const gelu_shape s = { 1000, (pl_gelu_kind)(k & 1), 6,
+                                   storages[k / 2 % STORAGES],
+                                   storages[k / 2 / STORAGES] };
+            outcome got = { 0 }, want = { 0 };
+            const pl_gelu a = make_gelu(&s);
+            const pl_gelu_bwd da = make_gelu_bwd(&s);
+            const float *x = stored_back(a.x, s.count, s.x);
+            float *y = fenced_blank(s.count), *d = fenced_state(s.count, 2, 1);
+            const pl_gelu b = { .y = y, .x = x, .count = 1000, .kind = s.kind };
+            const pl_gelu_bwd db = {
+                .d = d, .x = x, .count = 1000, .kind = s.kind
+            };
+            RUN_OP(&set, gelu, &a, 2);
+            RUN_OP(&set, gelu, &b, 2);
+            RUN_OP(&set, gelu_bwd, &da, 2);
+            RUN_OP(&set, gelu_bwd, &db, 2);
+            outcome_add_stored(&got, a.y, s.count, s.y);
+            outcome_add_rounded(&want, y, s.count, s.y);
+            outcome_add(&got, da.d, s.count);
+            outcome_add(&want, d, s.count);
+            expect_same("stored gelu", &got, &want);
+            free(got.values);
+            free(want.values);
+            fenced_release();
         }
 }
 
@@ -59,7 +116,9 @@ static void huge_inputs_have_slope_0_or_1(void **state)
         for (int kind = 0; kind < 2; kind++) {
             const pl_kernels set = pl_kernels_for((pl_isa)isa);
             float d[6] = { 1, 1, 1, 1, 1, 1 };
-            const pl_gelu_bwd args = { d, at, 6, (pl_gelu_kind)kind };
+            const pl_gelu_bwd args = {
+                .d = d, .x = at, .count = 6, .kind = (pl_gelu_kind)kind
+            };
             set.gelu_bwd(&args, 0, 1);
             for (int i = 0; i < 6; i++)
                 assert_true(d[i] == (i % 2 ? 0.0f : 1.0f));
@@ -74,7 +133,9 @@ typedef struct one_gelu {
 static double one_gelu_loss(void *context)
 {
     one_gelu *g = context;
-    const pl_gelu args = { &g->y, &g->x, 1, g->kind };
+    const pl_gelu args = {
+        .y = &g->y, .x = &g->x, .count = 1, .kind = g->kind
+    };
     pl_kernels_ref().gelu(&args, 0, 1);
     return (double)g->y;
 }
@@ -86,7 +147,9 @@ static void the_references_slopes_are_slopes(void **state)
         for (int i = -40; i <= 40; i++) {
             one_gelu g = { (float)i / 8, 0, (pl_gelu_kind)kind };
             float d = 1;
-            const pl_gelu_bwd args = { &d, &g.x, 1, g.kind };
+            const pl_gelu_bwd args = {
+                .d = &d, .x = &g.x, .count = 1, .kind = g.kind
+            };
             pl_kernels_ref().gelu_bwd(&args, 0, 1);
             expect_gradient("gelu", one_gelu_loss, &g, &g.x, 1, &d, 1e-4);
         }
@@ -95,6 +158,7 @@ static void the_references_slopes_are_slopes(void **state)
 typedef struct row_shape {
     size_t rows, T, C, position;
     double p;
+    pl_storage kept; /* of a copy */
 } row_shape;
 
 static pl_dropout make_dropout(double p)
@@ -138,15 +202,20 @@ static void copy_case(const pl_kernels *set, const void *shape, int nth,
                       outcome *out)
 {
     const row_shape *s = shape;
-    const size_t x_row = s->C + 2, y_row = s->C + 5;
-    const pl_copy args = { fenced_blank(s->rows * y_row),
-                           fenced_matrix(s->rows, s->C, x_row, 1),
-                           s->rows,
-                           s->C,
-                           y_row,
-                           x_row };
+    const size_t x_row = s->C + 2, y_row = s->C + 5,
+                 count = s->rows ? (s->rows - 1) * x_row + s->C : 0;
+    const pl_copy args = {
+        .y = stored_blank(s->rows * y_row, s->kept),
+        .x = stored_input(fenced_matrix(s->rows, s->C, x_row, 1), count,
+                          s->kept),
+        .rows = s->rows,
+        .C = s->C,
+        .y_row = y_row,
+        .x_row = x_row,
+        .storage = s->kept,
+    };
     RUN_OP(set, copy, &args, nth);
-    outcome_add(out, args.y, s->rows * y_row);
+    outcome_add_stored(out, args.y, s->rows * y_row, s->kept);
 }
 
 static void rows_with_and_without_dropout_agree(void **state)
@@ -155,8 +224,8 @@ static void rows_with_and_without_dropout_agree(void **state)
     for (int r = 0; r < 6; r++)
         for (int c = 0; c < 7; c++)
             for (int p = 0; p < 3; p++) {
-                const row_shape s = { sizes[r], 5, sizes[c], (size_t)p,
-                                      p * 0.25 };
+                const row_shape s = { sizes[r],  5,        sizes[c],
+                                      (size_t)p, p * 0.25, storages[p] };
                 judge(residual_case, &s, &drop_allowed);
                 judge(drop_case, &s, &drop_allowed);
                 judge(copy_case, &s, &exact);
@@ -219,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_gelus_and_their_slopes_agree),
+        cmocka_unit_test(stored_inputs_are_used_as_they_are),
         cmocka_unit_test(huge_inputs_have_slope_0_or_1),
         cmocka_unit_test(the_references_slopes_are_slopes),
         cmocka_unit_test(rows_with_and_without_dropout_agree),

@@ -6,32 +6,75 @@
 static const tolerance gemm_allowed = { "gemm", 2e-5, 1e-6 };
 static const tolerance sum_allowed = { "column_sum", 2e-5, 1e-6 };
 
+/* How the operands are kept. */
+typedef struct keeping {
+    pl_storage a, b, round, c;
+} keeping;
+
 typedef struct gemm_shape {
     size_t M, N, K;
     int a_turned, b_turned;
     pl_gemm_start start;
+    keeping kept;
 } gemm_shape;
 
-/* Rows are 3 longer than they need be; the gaps are NaN. */
+/* As training uses them (forward, input's and weight's gradients), with a
+ * stored copy of the weights, and in mixtures that nobody uses yet. */
+static const keeping keepings[] = {
+    { PL_STORE_BF16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16 },
+    { PL_STORE_F16, PL_STORE_F32, PL_STORE_F16, PL_STORE_F16 },
+    { PL_STORE_F32, PL_STORE_F32, PL_STORE_BF16, PL_STORE_F32 },
+    { PL_STORE_F32, PL_STORE_F32, PL_STORE_F16, PL_STORE_F32 },
+    { PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_F16, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_BF16, PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_F16, PL_STORE_F16, PL_STORE_F32, PL_STORE_F16 },
+    { PL_STORE_F32, PL_STORE_BF16, PL_STORE_F16, PL_STORE_F16 },
+    { PL_STORE_F16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16 },
+};
+enum { KEEPINGS = sizeof keepings / sizeof *keepings };
+
+/* Such a product could not be carried on. */
+static int is_allowed(const gemm_shape *s)
+{
+    return s->kept.c == PL_STORE_F32 || s->start != PL_GEMM_KEEP;
+}
+
+/* An operand of `columns` numbers in each row, and 3 gaps of NaN. */
+static const void *make_operand(size_t rows, size_t columns, uint32_t seed,
+                                pl_storage storage)
+{
+    const size_t row = columns + 3;
+    return stored_input(fenced_matrix(rows, columns, row, seed),
+                        rows ? (rows - 1) * row + columns : 0, storage);
+}
+
 static pl_gemm make_gemm(const gemm_shape *s)
 {
-    pl_gemm g = { .M = s->M, .N = s->N, .K = s->K, .start = s->start };
+    pl_gemm g = { .M = s->M,
+                  .N = s->N,
+                  .K = s->K,
+                  .start = s->start,
+                  .a_storage = s->kept.a,
+                  .b_storage = s->kept.b,
+                  .b_round = s->kept.round,
+                  .c_storage = s->kept.c };
     uint32_t seed = 3;
     const size_t a_rows = s->a_turned ? s->K : s->M,
                  a_columns = s->a_turned ? s->M : s->K,
                  b_rows = s->b_turned ? s->N : s->K,
                  b_columns = s->b_turned ? s->K : s->N;
-    g.a = fenced_matrix(a_rows, a_columns, a_columns + 3, 1);
+    g.a = make_operand(a_rows, a_columns, 1, s->kept.a);
     g.a_row = s->a_turned ? 1 : a_columns + 3;
     g.a_col = s->a_turned ? a_columns + 3 : 1;
-    g.b = fenced_matrix(b_rows, b_columns, b_columns + 3, 2);
+    g.b = make_operand(b_rows, b_columns, 2, s->kept.b);
     g.b_row = s->b_turned ? 1 : b_columns + 3;
     g.b_col = s->b_turned ? b_columns + 3 : 1;
     g.c_row = s->N + 3;
-    g.c = fenced_blank(s->M * g.c_row);
+    g.c = stored_blank(s->M * g.c_row, s->kept.c);
     for (size_t m = 0; m < s->M && s->start == PL_GEMM_KEEP; m++)
         for (size_t n = 0; n < s->N; n++)
-            g.c[m * g.c_row + n] = random_value(&seed);
+            ((float *)g.c)[m * g.c_row + n] = random_value(&seed);
     if (s->start == PL_GEMM_BIAS)
         g.bias = fenced_random(s->N, 4, 1);
     return g;
@@ -43,17 +86,33 @@ static void gemm_case(const pl_kernels *set, const void *shape, int nth,
     const gemm_shape *s = shape;
     const pl_gemm g = make_gemm(s);
     RUN_OP(set, gemm, &g, nth);
-    outcome_add(out, g.c, s->M * g.c_row);
+    outcome_add_stored(out, g.c, s->M * g.c_row, s->kept.c);
+}
+
+static gemm_shape make_shape(size_t M, size_t N, size_t K, int form,
+                             const keeping *kept)
+{
+    return (gemm_shape){
+        M, N, K, form & 1, form >> 1 & 1, (pl_gemm_start)(form / 4), *kept
+    };
+}
+
+static const keeping all_float = { PL_STORE_F32, PL_STORE_F32, PL_STORE_F32,
+                                   PL_STORE_F32 };
+
+static void judge_kept(size_t M, size_t N, size_t K, const keeping *kept)
+{
+    const tolerance allowed = tolerance_stored(&gemm_allowed, kept->c);
+    for (int form = 0; form < 12; form++) {
+        const gemm_shape s = make_shape(M, N, K, form, kept);
+        if (is_allowed(&s))
+            judge(gemm_case, &s, &allowed);
+    }
 }
 
 static void judge_all_forms(size_t M, size_t N, size_t K)
 {
-    for (int form = 0; form < 12; form++) {
-        const gemm_shape s = {
-            M, N, K, form & 1, form >> 1 & 1, (pl_gemm_start)(form / 4)
-        };
-        judge(gemm_case, &s, &gemm_allowed);
-    }
+    judge_kept(M, N, K, &all_float);
 }
 
 static void products_of_awkward_shapes_agree(void **state)
@@ -75,6 +134,21 @@ static void products_longer_than_a_block_agree(void **state)
     judge_all_forms(50, 1, 511);
 }
 
+static void stored_products_of_awkward_shapes_agree(void **state)
+{
+    static const size_t sizes[] = { 0, 1, 9, 67 };
+    (void)state;
+    for (int i = 0; i < KEEPINGS; i++) {
+        for (int m = 0; m < 4; m++)
+            for (int n = 0; n < 4; n++)
+                for (int k = 0; k < 4; k++)
+                    judge_kept(sizes[m], sizes[n], sizes[k], &keepings[i]);
+        judge_kept(13, 37, 600, &keepings[i]);
+        judge_kept(250, 70, 64, &keepings[i]);
+        judge_kept(1, 129, 257, &keepings[i]);
+    }
+}
+
 /* c = a b at once, or over pieces of K that end at each of `cuts`. */
 static void cut_case(const pl_kernels *set, const gemm_shape *s,
                      const size_t *cuts, size_t count, outcome *out)
@@ -83,8 +157,8 @@ static void cut_case(const pl_kernels *set, const gemm_shape *s,
     size_t from = 0;
     for (size_t i = 0; i < count; i++) {
         pl_gemm part = whole;
-        part.a += from * whole.a_col;
-        part.b += from * whole.b_row;
+        part.a = pl_storage_at(whole.a, from * whole.a_col, s->kept.a);
+        part.b = pl_storage_at(whole.b, from * whole.b_row, s->kept.b);
         part.K = cuts[i] - from;
         part.start = i ? PL_GEMM_KEEP : s->start;
         RUN_OP(set, gemm, &part, 2);
@@ -94,17 +168,14 @@ static void cut_case(const pl_kernels *set, const gemm_shape *s,
     fenced_release();
 }
 
-static void a_sum_may_be_cut_anywhere(void **state)
+static void expect_cuts_do_not_show(const keeping *kept)
 {
     static const size_t whole[] = { 300 },
                         pieces[] = { 1, 8, 9, 160, 299, 300 };
-    (void)state;
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
         for (int form = 0; form < 12; form++) {
             const pl_kernels set = pl_kernels_for((pl_isa)isa);
-            const gemm_shape s = {
-                19, 43, 300, form & 1, form >> 1 & 1, (pl_gemm_start)(form / 4)
-            };
+            const gemm_shape s = make_shape(19, 43, 300, form, kept);
             outcome one = { 0 }, many = { 0 };
             cut_case(&set, &s, whole, 1, &one);
             cut_case(&set, &s, pieces, 6, &many);
@@ -112,6 +183,15 @@ static void a_sum_may_be_cut_anywhere(void **state)
             free(one.values);
             free(many.values);
         }
+}
+
+static void a_sum_may_be_cut_anywhere(void **state)
+{
+    (void)state;
+    expect_cuts_do_not_show(&all_float);
+    for (int i = 0; i < KEEPINGS; i++)
+        if (keepings[i].c == PL_STORE_F32)
+            expect_cuts_do_not_show(&keepings[i]);
 }
 
 /* Rows in chunks of `chunk`, columns in chunks of `chunk` + 2. */
@@ -122,39 +202,134 @@ static void chunk_case(const pl_kernels *set, const gemm_shape *s, size_t chunk,
     for (size_t m = 0; m < s->M; m += chunk)
         for (size_t n = 0; n < s->N; n += chunk + 2) {
             pl_gemm part = whole;
-            part.a += m * whole.a_row;
-            part.b += n * whole.b_col;
-            part.c += m * whole.c_row + n;
+            part.a = pl_storage_at(whole.a, m * whole.a_row, s->kept.a);
+            part.b = pl_storage_at(whole.b, n * whole.b_col, s->kept.b);
+            part.c = pl_storage_at(whole.c, m * whole.c_row + n, s->kept.c);
             if (whole.bias)
                 part.bias += n;
             part.M = s->M - m < chunk ? s->M - m : chunk;
             part.N = s->N - n < chunk + 2 ? s->N - n : chunk + 2;
             RUN_OP(set, gemm, &part, 2);
         }
-    outcome_add(out, whole.c, s->M * whole.c_row);
+    outcome_add_stored(out, whole.c, s->M * whole.c_row, s->kept.c);
     fenced_release();
+}
+
+static void expect_chunks_do_not_show(const gemm_shape *s)
+{
+    static const size_t chunks[] = { 1, 5, 12, 17, 32 };
+    for (int isa = 0; isa <= (int)pl_cpu_isa() && is_allowed(s); isa++)
+        for (int i = 0; i < 5; i++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            outcome one = { 0 }, many = { 0 };
+            chunk_case(&set, s, 1000, &one);
+            chunk_case(&set, s, chunks[i], &many);
+            expect_same("chunks", &many, &one);
+            free(one.values);
+            free(many.values);
+        }
 }
 
 static void an_output_may_be_computed_in_chunks(void **state)
 {
-    static const size_t chunks[] = { 1, 5, 12, 17, 32 };
+    (void)state;
+    for (int form = 0; form < 12; form++)
+        for (int i = -1; i < KEEPINGS; i++) {
+            const gemm_shape s = make_shape(41, 71, 65, form,
+                                            i < 0 ? &all_float : &keepings[i]);
+            expect_chunks_do_not_show(&s);
+        }
+}
+
+/* The definition of storage: inputs as they are stored, float32 from there to
+ * the end of the sum, one rounding. So the product of the same numbers, kept
+ * and summed as float32 and rounded here, has the same bits. */
+static void expect_one_rounding(const pl_kernels *set, const gemm_shape *s)
+{
+    outcome stored = { 0 }, floats = { 0 };
+    const pl_gemm g = make_gemm(s);
+    pl_gemm f = make_gemm(s);
+    const size_t b_rows = s->b_turned ? s->N : s->K,
+                 b_columns = s->b_turned ? s->K : s->N,
+                 b_count = b_rows ? (b_rows - 1) * (b_columns + 3) + b_columns
+                                  : 0;
+    const size_t a_rows = s->a_turned ? s->K : s->M,
+                 a_columns = s->a_turned ? s->M : s->K;
+    f.a = stored_back(f.a, (a_rows - 1) * (a_columns + 3) + a_columns,
+                      s->kept.a);
+    if (s->kept.b == PL_STORE_F32) {
+        const void *half = stored_input(f.b, b_count, s->kept.round);
+        f.b = stored_back(half, b_count, s->kept.round);
+    } else {
+        f.b = stored_back(f.b, b_count, s->kept.b);
+    }
+    f.a_storage = f.b_storage = f.b_round = f.c_storage = PL_STORE_F32;
+    f.c = fenced_blank(s->M * g.c_row);
+    if (s->start == PL_GEMM_KEEP)
+        memcpy(f.c, g.c, s->M * g.c_row * sizeof(float));
+    RUN_OP(set, gemm, &g, 2);
+    RUN_OP(set, gemm, &f, 2);
+    outcome_add_stored(&stored, g.c, s->M * g.c_row, s->kept.c);
+    outcome_add_rounded(&floats, f.c, s->M * g.c_row, s->kept.c);
+    for (size_t i = 0; i < stored.count; i++)
+        if (i % g.c_row >= s->N) /* gaps */
+            stored.values[i] = floats.values[i] = 0;
+    expect_same("one rounding", &stored, &floats);
+    free(stored.values);
+    free(floats.values);
+    fenced_release();
+}
+
+static void a_stored_product_is_a_float_product_rounded_once(void **state)
+{
+    static const size_t sizes[][3] = {
+        { 1, 64, 300 }, { 30, 33, 7 }, { 17, 70, 600 }, { 260, 130, 257 }
+    };
     (void)state;
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
-        for (int form = 0; form < 12; form++)
-            for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < KEEPINGS; i++)
+            for (int form = 0; form < 12; form++)
+                for (int j = 0; j < 4; j++) {
+                    const pl_kernels set = pl_kernels_for((pl_isa)isa);
+                    const gemm_shape s = make_shape(sizes[j][0], sizes[j][1],
+                                                    sizes[j][2], form,
+                                                    &keepings[i]);
+                    if (is_allowed(&s))
+                        expect_one_rounding(&set, &s);
+                }
+}
+
+/* Master weights rounded as they are read, or a copy that is kept rounded. */
+static void weights_rounded_on_the_way_equal_a_stored_copy(void **state)
+{
+    enum { M = 29, N = 75, K = 290 };
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int kind = 1; kind < STORAGES; kind++)
+            for (int turned = 0; turned < 2; turned++) {
                 const pl_kernels set = pl_kernels_for((pl_isa)isa);
-                const gemm_shape s = { 41,
-                                       71,
-                                       65,
-                                       form & 1,
-                                       form >> 1 & 1,
-                                       (pl_gemm_start)(form / 4) };
-                outcome one = { 0 }, many = { 0 };
-                chunk_case(&set, &s, 1000, &one);
-                chunk_case(&set, &s, chunks[i], &many);
-                expect_same("chunks", &many, &one);
-                free(one.values);
-                free(many.values);
+                const float *w = fenced_random(K * N, 2, 1);
+                pl_gemm g = { .M = M,
+                              .N = N,
+                              .K = K,
+                              .a = fenced_random(M * K, 1, 1),
+                              .a_row = K,
+                              .a_col = 1,
+                              .b = w,
+                              .b_row = turned ? 1 : N,
+                              .b_col = turned ? K : 1,
+                              .b_round = storages[kind],
+                              .c = fenced_blank(M * N),
+                              .c_row = N };
+                const float *on_the_way = g.c;
+                RUN_OP(&set, gemm, &g, 2);
+                g.b = stored_input(w, K * N, storages[kind]);
+                g.b_storage = storages[kind];
+                g.b_round = PL_STORE_F32;
+                g.c = fenced_blank(M * N);
+                RUN_OP(&set, gemm, &g, 2);
+                assert_memory_equal(on_the_way, g.c, M * N * sizeof(float));
+                fenced_release();
             }
 }
 
@@ -166,6 +341,10 @@ static void nothing_is_read_beyond_the_end(void **state)
         for (int n = 0; n < 4; n++)
             for (int k = 0; k < 4; k++)
                 judge_all_forms(sizes[m], sizes[n], sizes[k]);
+    for (int i = 0; i < KEEPINGS; i++)
+        for (int m = 0; m < 4; m++)
+            judge_kept(sizes[m], sizes[(m + 1 + i) % 4], sizes[(m + 2) % 4],
+                       &keepings[i]);
 }
 
 typedef struct sum_shape {
@@ -269,8 +448,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_awkward_shapes_agree),
         cmocka_unit_test(products_longer_than_a_block_agree),
+        cmocka_unit_test(stored_products_of_awkward_shapes_agree),
         cmocka_unit_test(a_sum_may_be_cut_anywhere),
         cmocka_unit_test(an_output_may_be_computed_in_chunks),
+        cmocka_unit_test(a_stored_product_is_a_float_product_rounded_once),
+        cmocka_unit_test(weights_rounded_on_the_way_equal_a_stored_copy),
         cmocka_unit_test(column_sums_agree_and_keep_what_was_there),
         cmocka_unit_test(a_linear_layers_gradients_are_its_slopes),
         cmocka_unit_test_setup_teardown(nothing_is_read_beyond_the_end,

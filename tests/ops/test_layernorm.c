@@ -9,24 +9,31 @@ static const tolerance backward_allowed = { "layernorm_bwd", 2e-4, 1e-5 };
 typedef struct shape {
     size_t rows, C;
     int with_bias, accumulate;
+    pl_storage y;
 } shape;
 
-static void forward_case(const pl_kernels *set, const void *of, int nth,
-                         outcome *out)
+static pl_layernorm make_forward(const shape *s)
 {
-    const shape *s = of;
     const size_t n = s->rows * s->C;
-    const pl_layernorm args = {
-        .y = fenced_blank(n),
+    return (pl_layernorm){
+        .y = stored_blank(n, s->y),
         .stats = fenced_blank(2 * s->rows),
         .x = fenced_random(n, 1, 3),
         .weight = fenced_random(s->C, 2, 1),
         .bias = s->with_bias ? fenced_random(s->C, 3, 1) : NULL,
         .rows = s->rows,
         .C = s->C,
+        .y_storage = s->y,
     };
+}
+
+static void forward_case(const pl_kernels *set, const void *of, int nth,
+                         outcome *out)
+{
+    const shape *s = of;
+    const pl_layernorm args = make_forward(s);
     RUN_OP(set, layernorm, &args, nth);
-    outcome_add(out, args.y, n);
+    outcome_add_stored(out, args.y, s->rows * s->C, s->y);
     outcome_add(out, args.stats, s->C ? 2 * s->rows : 0);
 }
 
@@ -70,33 +77,61 @@ static void backward_case(const pl_kernels *set, const void *of, int nth,
         outcome_add(out, args.dbias, s->C);
 }
 
-static void judge_shapes(case_fn *run, const tolerance *allowed)
+static void judge_shapes(case_fn *run, const tolerance *allowed,
+                         pl_storage storage)
 {
     static const size_t sizes[] = { 0, 1, 7, 8, 9, 67 },
                         widths[] = { 0, 1, 2, 7, 8, 9, 16, 67, 300 };
+    const tolerance t = tolerance_stored(allowed, storage);
     for (int r = 0; r < 6; r++)
         for (int c = 0; c < 9; c++)
             for (int form = 0; form < 4; form++) {
-                const shape s = { sizes[r], widths[c], form & 1, form >> 1 };
-                judge(run, &s, allowed);
+                const shape s = { sizes[r], widths[c], form & 1, form >> 1,
+                                  storage };
+                judge(run, &s, &t);
             }
 }
 
 static void rows_of_any_width_are_normalised_alike(void **state)
 {
     (void)state;
-    judge_shapes(forward_case, &forward_allowed);
+    for (int i = 0; i < STORAGES; i++)
+        judge_shapes(forward_case, &forward_allowed, storages[i]);
+}
+
+static void a_stored_output_is_rounded_once(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int i = 0; i < 2 * STORAGES; i++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            const shape stored = { 11, 600, i % 2, 0, storages[i / 2] },
+                        floats = { 11, 600, i % 2, 0, PL_STORE_F32 };
+            const pl_layernorm a = make_forward(&stored),
+                               b = make_forward(&floats);
+            outcome got = { 0 }, want = { 0 };
+            RUN_OP(&set, layernorm, &a, 2);
+            RUN_OP(&set, layernorm, &b, 2);
+            outcome_add_stored(&got, a.y, 11 * 600, stored.y);
+            outcome_add(&got, a.stats, 22);
+            outcome_add_rounded(&want, b.y, 11 * 600, stored.y);
+            outcome_add(&want, b.stats, 22);
+            expect_same("stored layernorm", &got, &want);
+            free(got.values);
+            free(want.values);
+            fenced_release();
+        }
 }
 
 static void gradients_of_any_width_agree(void **state)
 {
     (void)state;
-    judge_shapes(backward_case, &backward_allowed);
+    judge_shapes(backward_case, &backward_allowed, PL_STORE_F32);
 }
 
 static void a_batch_in_row_chunks_gives_the_same_bits(void **state)
 {
-    const shape s = { 20, 67, 1, 1 };
+    const shape s = { 20, 67, 1, 1, PL_STORE_F32 };
     (void)state;
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++) {
         const pl_kernels set = pl_kernels_for((pl_isa)isa);
@@ -135,9 +170,13 @@ typedef struct slopes {
 static double loss(void *context)
 {
     const slopes *s = context;
-    const pl_layernorm f = {
-        s->y, s->stats, s->x, s->weight, s->bias, ROWS, C
-    };
+    const pl_layernorm f = { .y = s->y,
+                             .stats = s->stats,
+                             .x = s->x,
+                             .weight = s->weight,
+                             .bias = s->bias,
+                             .rows = ROWS,
+                             .C = C };
     pl_kernels_ref().layernorm(&f, 0, 1);
     return weighted(s->y, s->dy, ROWS * C);
 }
@@ -169,14 +208,16 @@ static void the_references_gradients_are_its_slopes(void **state)
 static void nothing_is_read_beyond_the_end(void **state)
 {
     (void)state;
-    judge_shapes(forward_case, &forward_allowed);
-    judge_shapes(backward_case, &backward_allowed);
+    for (int i = 0; i < STORAGES; i++)
+        judge_shapes(forward_case, &forward_allowed, storages[i]);
+    judge_shapes(backward_case, &backward_allowed, PL_STORE_F32);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_any_width_are_normalised_alike),
+        cmocka_unit_test(a_stored_output_is_rounded_once),
         cmocka_unit_test(gradients_of_any_width_agree),
         cmocka_unit_test(a_batch_in_row_chunks_gives_the_same_bits),
         cmocka_unit_test(the_references_gradients_are_its_slopes),

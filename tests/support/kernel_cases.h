@@ -35,9 +35,9 @@
 enum { FENCE = 61, FENCED_MAX = 256 };
 
 typedef struct fenced {
-    float *block, fence;
-    size_t count, after; /* floats of the body, and of the fence behind it */
-    void *map;           /* NULL: from malloc */
+    unsigned char *block, fence[4];
+    size_t size, count, after; /* of an element; of the body and what follows */
+    void *map;                 /* NULL: from malloc */
     size_t map_bytes;
 } fenced;
 
@@ -49,38 +49,43 @@ static size_t fenced_count;
 /* A quiet NaN that no computation makes. */
 static inline float marked_nan(uint32_t mark)
 {
-    const uint32_t bits = 0x7fc00000u | mark;
-    float nan;
-    memcpy(&nan, &bits, sizeof nan);
-    return nan;
+    return pl_bits_float(0x7fc00000u | mark);
 }
 
-/* `count` floats of NaN between two fences, whose odd width puts the buffer on
- * no vector's boundary. */
-static inline float *fenced_make(size_t count, float fence, float body)
+/* `count` elements between two fences, whose odd width puts the buffer on no
+ * vector's boundary. */
+static inline void *fenced_stored(size_t count, const void *fence,
+                                  const void *body, pl_storage storage)
 {
-    fenced f = { .fence = fence, .count = count };
-    const size_t before = FENCE + count;
+    fenced f = { .size = pl_storage_bytes(storage), .count = count };
+    const size_t before = FENCE + count, size = f.size;
+    memcpy(f.fence, fence, size);
     if (fenced_guarded) {
         const size_t page = (size_t)sysconf(_SC_PAGESIZE),
-                     pages = (before * sizeof fence + page - 1) / page;
+                     pages = (before * size + page - 1) / page;
         f.map_bytes = (pages + 1) * page;
         f.map = mmap(NULL, f.map_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_true(f.map != MAP_FAILED);
-        char *guard = (char *)f.map + pages * page;
+        unsigned char *guard = (unsigned char *)f.map + pages * page;
         assert_int_equal(mprotect(guard, page, PROT_NONE), 0);
-        f.block = (float *)(void *)guard - before;
+        f.block = guard - before * size;
     } else {
         f.after = FENCE;
-        f.block = malloc((before + f.after) * sizeof fence);
+        f.block = malloc((before + f.after) * size);
         assert_non_null(f.block);
     }
     for (size_t i = 0; i < before + f.after; i++)
-        f.block[i] = i < FENCE || i >= before ? fence : body;
+        memcpy(f.block + i * size, i < FENCE || i >= before ? fence : body,
+               size);
     assert_true(fenced_count < FENCED_MAX);
     fenced_all[fenced_count++] = f;
-    return f.block + FENCE;
+    return f.block + FENCE * size;
+}
+
+static inline float *fenced_make(size_t count, float fence, float body)
+{
+    return fenced_stored(count, &fence, &body, PL_STORE_F32);
 }
 
 /* Checks every fence and frees every buffer. */
@@ -88,11 +93,11 @@ static inline void fenced_release(void)
 {
     while (fenced_count) {
         const fenced f = fenced_all[--fenced_count];
-        const float *end = f.block + FENCE + f.count;
+        const unsigned char *end = f.block + (FENCE + f.count) * f.size;
         for (size_t i = 0; i < FENCE; i++)
-            assert_memory_equal(&f.block[i], &f.fence, sizeof f.fence);
+            assert_memory_equal(f.block + i * f.size, f.fence, f.size);
         for (size_t i = 0; i < f.after; i++)
-            assert_memory_equal(&end[i], &f.fence, sizeof f.fence);
+            assert_memory_equal(end + i * f.size, f.fence, f.size);
         if (f.map)
             assert_int_equal(munmap(f.map, f.map_bytes), 0);
         else
@@ -145,6 +150,49 @@ static inline float *fenced_matrix(size_t rows, size_t columns, size_t row,
     return x;
 }
 
+/* ---- 16 bits ---- */
+
+static const pl_storage storages[] = { PL_STORE_F32, PL_STORE_BF16,
+                                       PL_STORE_F16 };
+enum { STORAGES = 3 };
+
+/* The numbers of x, an input, as another input that is kept in `storage`. */
+static inline const void *stored_input(const float *x, size_t count,
+                                       pl_storage storage)
+{
+    /* NaN with a mark that fits into every storage */
+    static const uint16_t nan[] = {
+        [PL_STORE_BF16] = 0x7fcb, [PL_STORE_F16] = 0x7e0b
+    };
+    if (storage == PL_STORE_F32)
+        return x;
+    void *y = fenced_stored(count, &nan[storage], &nan[storage], storage);
+    for (size_t i = 0; i < count; i++)
+        pl_storage_put(y, i, x[i], storage);
+    return y;
+}
+
+/* The same numbers as a float32 input: rounded, if storage is smaller. */
+static inline const float *stored_back(const void *x, size_t count,
+                                       pl_storage storage)
+{
+    float *y = fenced_make(count, marked_nan(0xf), 0);
+    for (size_t i = 0; i < count; i++)
+        y[i] = pl_storage_get(x, i, storage);
+    return y;
+}
+
+/* An output that a kernel writes without reading, fences as elsewhere. */
+static inline void *stored_blank(size_t count, pl_storage storage)
+{
+    static const uint16_t
+        fence[] = { [PL_STORE_BF16] = 0x7217, [PL_STORE_F16] = 0x7bfe },
+        body[] = { [PL_STORE_BF16] = 0x7fcb, [PL_STORE_F16] = 0x7e0b };
+    if (storage == PL_STORE_F32)
+        return fenced_blank(count);
+    return fenced_stored(count, &fence[storage], &body[storage], storage);
+}
+
 /* For cmocka_unit_test_setup_teardown. */
 static inline int guard_up(void **state)
 {
@@ -180,6 +228,23 @@ static inline void outcome_add(outcome *o, const float *x, size_t count)
         o->values[o->count++] = (double)x[i];
 }
 
+static inline void outcome_add_stored(outcome *o, const void *x, size_t count,
+                                      pl_storage storage)
+{
+    outcome_grow(o, count);
+    for (size_t i = 0; i < count; i++)
+        o->values[o->count++] = (double)pl_storage_get(x, i, storage);
+}
+
+/* What x would be, had it been an output of `storage`. */
+static inline void outcome_add_rounded(outcome *o, const float *x, size_t count,
+                                       pl_storage storage)
+{
+    outcome_grow(o, count);
+    for (size_t i = 0; i < count; i++)
+        o->values[o->count++] = (double)pl_storage_round(x[i], storage);
+}
+
 static inline void outcome_add_double(outcome *o, const double *x, size_t count)
 {
     outcome_grow(o, count);
@@ -191,6 +256,22 @@ typedef struct tolerance {
     const char *what;
     double absolute, relative;
 } tolerance;
+
+/* What may differ beyond t where the output is kept in `storage`. Both sides
+ * read the same rounded inputs. Their float32 results differ by t at most; each
+ * is then rounded, by half a unit of its last place: 8 bits in bfloat16, 11 in
+ * float16, whose denormals are 2^-24 apart. bfloat16 has float32's range, and
+ * its denormals never show. */
+static inline tolerance tolerance_stored(const tolerance *t, pl_storage storage)
+{
+    static const tolerance more[] = {
+        [PL_STORE_F32] = { "float32", 0, 0 },
+        [PL_STORE_BF16] = { "bfloat16", 0, 0x1p-7 },
+        [PL_STORE_F16] = { "float16", 0x1p-24, 0x1p-10 },
+    };
+    return (tolerance){ t->what, t->absolute + more[storage].absolute,
+                        t->relative + more[storage].relative };
+}
 
 static inline int same_bits(double a, double b)
 {

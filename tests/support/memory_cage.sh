@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # memory_cage.sh BYTES COMMAND...: runs a command that may hold at most BYTES
-# of memory, and ends with its exit code. Says on stderr what the cage is:
+# of memory (rounded up to whole pages), and ends with its exit code. Says on
+# stderr what the cage is:
 #
 #   cgroup v1, cgroup v2   a cgroup of its own below the caller's, so that the
 #                          limits that hold now hold too; no swap. Going over
@@ -36,6 +37,8 @@ if [ $# -lt 2 ] || ! [[ $bytes =~ ^[0-9]+$ ]]; then
     exit 2
 fi
 shift
+page=$(getconf PAGESIZE) # the kernel would round down
+bytes=$(((bytes + page - 1) / page * page))
 
 # folder_of TYPE: the folder of the cgroup that this process is in, if the
 # hierarchy is mounted as a whole: cgroup (v1, memory) or cgroup2

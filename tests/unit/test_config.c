@@ -217,13 +217,13 @@ static void a_wrong_argument_is_named(void **state)
     argument_refused(f, "--=3", PL_E_USAGE, "form --key=value");
     argument_refused(f, "---n_layer=3", PL_E_USAGE, "form --key=value");
     argument_refused(f, "--n_layer=abc", PL_E_CONFIG,
-                     "n_layer is a whole number from 1 to 100000");
+                     "n_layer is a whole number from 1 to 1000");
     argument_refused(f, "--n_layer=3 4", PL_E_CONFIG,
                      "command line: '4' is not accepted here");
     argument_refused(f, "--n_layer=", PL_E_CONFIG, "a value is missing");
     argument_refused(f, "--n_layer=3;4", PL_E_CONFIG, "';' is not accepted");
     argument_refused(f, "--n_layer=0", PL_E_CONFIG,
-                     "n_layer is a whole number from 1 to 100000, found 0\n"
+                     "n_layer is a whole number from 1 to 1000, found 0\n"
                      "    --n_layer=0\n"
                      "              ^");
     argument_refused(f, "--bias=true", PL_E_CONFIG, "write True");

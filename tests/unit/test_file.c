@@ -69,11 +69,33 @@ static void what_was_appended_is_read_back(void **state)
     assert_memory_equal(out, "XYde", 4);
     pl_file_drop_cache(&file);
     pl_file_abandon(&file);
-    assert_int_equal(pl_file_open_append(&file, path, &err), PL_OK);
-    assert_int_equal(pl_file_append(&file, "!", 1, &err), PL_OK);
-    assert_int_equal(pl_file_size(&file), 11);
-    assert_int_equal(pl_file_close(&file, &err), PL_OK);
     pl_file_abandon(&file); /* closed already: nothing happens */
+}
+
+static void a_lock_is_held_by_one_until_it_is_closed(void **state)
+{
+    (void)state;
+    pl_file mine, other;
+    const char *path = scratch_path(&dir, "lock");
+    assert_int_equal(pl_file_lock(&mine, path, &err), PL_OK);
+    assert_int_equal(pl_file_lock(&other, path, &err), PL_E_IO);
+    assert_says("held by another process");
+    pl_file_abandon(&mine);
+    assert_int_equal(pl_file_lock(&other, path, &err), PL_OK);
+    pl_file_abandon(&other);
+}
+
+static void a_link_is_seen_as_itself_or_as_what_it_leads_to(void **state)
+{
+    (void)state;
+    pl_file_kind kind;
+    const char *path = scratch_path(&dir, "link");
+    assert_int_equal(symlink(dir.folder, path), 0);
+    assert_int_equal(pl_file_look(path, &kind, &err), PL_OK);
+    assert_int_equal(kind, PL_FILE_FOLDER);
+    assert_int_equal(pl_file_look_at(path, &kind, &err), PL_OK);
+    assert_int_equal(kind, PL_FILE_OTHER);
+    assert_int_equal(unlink(path), 0);
 }
 
 static void a_short_file_names_path_wanted_and_found(void **state)
@@ -436,6 +458,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_was_appended_is_read_back),
+        TEST(a_lock_is_held_by_one_until_it_is_closed),
+        TEST(a_link_is_seen_as_itself_or_as_what_it_leads_to),
         TEST(a_short_file_names_path_wanted_and_found),
         TEST(streaming_ends_with_less_than_was_asked),
         TEST(a_missing_file_gets_a_hint),

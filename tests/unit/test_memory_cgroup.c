@@ -188,6 +188,11 @@ static void a_view_of_another_part_counts_as_given(void **state)
         "50 1 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     put_v2("sys/fs/cgroup", "800000000", 500 * MB, 0, 0, 0);
     expect_bound(PL_MEMORY_CGROUP, "/../..", 800 * MB, 500 * MB);
+    put("proc/self/cgroup", "0::/x\n");
+    put("proc/self/mountinfo",
+        "50 1 0:26 /pod /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    put_v2("sys/fs/cgroup/x", "1000", 0, 0, 0, 0); /* /pod/x, not /x */
+    expect_bound(PL_MEMORY_CGROUP, "/pod", 800 * MB, 500 * MB);
     /* Outside of the namespace: nothing that is seen is above it. */
     put("proc/self/cgroup", "0::/../sibling\n");
     put("proc/self/mountinfo", V2_MOUNT);
@@ -236,14 +241,15 @@ static void nonsense_is_left_out(void **state)
     }
     put("sys/fs/cgroup/a/memory.max", "800000000");
     put("sys/fs/cgroup/a/memory.stat",
-        "inactive_file\nactive_file x\nfile_dirty -1\n\n:\n "
+        "inactive_file\nactive_file 90000000x\ninactive_file90000000\n"
+        "file_dirty -1\n\n:\n "
         "inactive_file 5\nanon 70000000");
     expect_bound(PL_MEMORY_CGROUP, "/a", 800 * MB, 500 * MB);
     /* Without a total, at least what is known of it. */
     put("sys/fs/cgroup/a/memory.current", "?\n");
     expect_bound(PL_MEMORY_CGROUP, "/a", 800 * MB, 70 * MB);
     /* More clean pages than pages: none is in use, not ours either. */
-    put_v2("sys/fs/cgroup/a", "800000000", 500 * MB, SIZE_MAX, 1, 0);
+    put_v2("sys/fs/cgroup/a", "800000000", 500 * MB, SIZE_MAX, 100 * MB, 0);
     expect_bound(PL_MEMORY_CGROUP, "/a", 800 * MB, 500 * MB);
     put_v2("sys/fs/cgroup/a", "800000000", 500 * MB, SIZE_MAX - 9, 1, 0);
     make();
@@ -298,6 +304,7 @@ static void long_lines_and_long_files_do_no_harm(void **state)
     put_machine();
     put("proc/self/cgroup", "0::/a\n");
     put_v2("at/a", "800000000", 500 * MB, 0, 0, 0);
+    put_v2("trap/a", "1000", 0, 0, 0, 0);
     /* 300 kB of mounts, one line of 20 kB, then the one that counts */
     FILE *file = fopen(scratch_path(&tree, "proc/self/mountinfo"), "w");
     assert_non_null(file);
@@ -307,6 +314,10 @@ static void long_lines_and_long_files_do_no_harm(void **state)
     fprintf(file, "9 1 0:1 / /x rw - overlay o lowerdir=");
     for (int i = 0; i < 20000; i++)
         fputc('a' + i % 26, file);
+    fputc('\n', file);
+    for (int i = 0; i < 8192; i++) /* what follows is no line of its own */
+        fputc('a', file);
+    fprintf(file, "1 1 0:1 / /trap rw - cgroup2 cgroup2 rw");
     fprintf(file, "\n29 23 0:26 / /at rw - cgroup2 cgroup2 rw\n");
     fclose(file);
     expect_bound(PL_MEMORY_CGROUP, "/a", 800 * MB, 500 * MB);

@@ -364,11 +364,11 @@ static void a_plan_without_memory_for_its_tables_is_refused(void **state)
 {
     (void)state;
     random_graph(3);
-    for (long nth = 1; nth <= 3; nth++) {
+    for (long nth = 1; nth <= 4; nth++) {
         pl_arena_fail_at(nth);
         assert_int_equal(pl_place(&placement, &graph, &err), PL_E_MEMORY);
     }
-    pl_arena_fail_at(4);
+    pl_arena_fail_at(5);
     place();
 }
 

@@ -30,7 +30,10 @@ static void open_sampling(fixture *f, const char *setting)
     if (setting &&
         pl_config_override(&f->config, setting, PL_FOR_ALL, &f->heap, &err))
         fail_msg("%s", err.text);
-    if (pl_session_open_sample(&f->session, &f->config,
+    pl_machine machine;
+    if (pl_machine_make(&machine, PL_MACHINE_RUN, &f->config, NULL, &f->heap,
+                        &err) ||
+        pl_session_open_sample(&f->session, &f->config, &machine,
                                scratch_path(&f->trained.folder, "out/ckpt"),
                                NULL, &f->heap, &err))
         fail_msg("%s", err.text);

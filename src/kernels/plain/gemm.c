@@ -20,15 +20,15 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
         pl_threads_slice(tall, ith, nth, &begin, &end);
         if (begin == end)
             return;
-        g.a += begin * MR * g.a_row;
-        g.c += begin * MR * g.c_row;
+        g.a = pl_storage_at(g.a, begin * MR * g.a_row, g.a_storage);
+        g.c = pl_storage_at(g.c, begin * MR * g.c_row, g.c_storage);
         g.M = (end * MR < g.M ? end * MR : g.M) - begin * MR;
     } else {
         pl_threads_slice(wide, ith, nth, &begin, &end);
         if (begin == end)
             return;
-        g.b += begin * NR * g.b_col;
-        g.c += begin * NR;
+        g.b = pl_storage_at(g.b, begin * NR * g.b_col, g.b_storage);
+        g.c = pl_storage_at(g.c, begin * NR, g.c_storage);
         if (g.start == PL_GEMM_BIAS)
             g.bias += begin * NR;
         g.N = (end * NR < g.N ? end * NR : g.N) - begin * NR;

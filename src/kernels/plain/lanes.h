@@ -85,16 +85,17 @@ PL_INLINE float lanes_sum(const float *x, size_t count)
     return lanes_total(lanes_sum_on(lanes_all(0), x, count));
 }
 
-PL_INLINE float lanes_dot(const float *x, const float *y, size_t count)
+/* l + the products x[j] * y[j], j = 0 being lane 0's. */
+PL_INLINE lanes lanes_dot_on(lanes l, const float *x, const float *y,
+                             size_t count)
 {
-    lanes l = lanes_all(0);
     size_t j = 0;
     for (; j + LANES <= count; j += LANES)
         l = lanes_fma(lanes_load(x + j), lanes_load(y + j), l);
     if (j < count)
         l = lanes_fma(lanes_load_part(x + j, count - j, 0),
                       lanes_load_part(y + j, count - j, 0), l);
-    return lanes_total(l);
+    return l;
 }
 
 /* The sum of (x - mean)^2. */

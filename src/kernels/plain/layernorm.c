@@ -1,28 +1,50 @@
 /* layernorm.c: rows on their own; the parameters' gradients by columns. */
+#include "kernels/plain/convert.h"
 #include "kernels/plain/lanes.h"
 #include "kernels/plain/plain.h"
 #include "kernels/plain/share.h"
 
 static const float eps = 1e-5f;
 
+/* Elements that pass through the stack on their way to 16 bits. */
+enum { PIECE = 256 };
+
+/* Elements of one row, from the first that each pointer points to. */
+static void normalise(float *restrict y, const float *restrict x,
+                      const float *restrict weight, const float *restrict bias,
+                      size_t count, float mean, float rstd)
+{
+    if (bias)
+        for (size_t c = 0; c < count; c++)
+            y[c] = fma1((x[c] - mean) * rstd, weight[c], bias[c]);
+    else
+        for (size_t c = 0; c < count; c++)
+            y[c] = (x[c] - mean) * rstd * weight[c];
+}
+
 void PL_K(layernorm)(const pl_layernorm *args, int ith, int nth)
 {
     const size_t C = args->C;
-    const float *restrict weight = args->weight, *restrict bias = args->bias;
+    const float *weight = args->weight, *bias = args->bias;
+    float piece[PIECE];
     size_t begin, end;
     pl_threads_slice(args->rows, ith, nth, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        const float *restrict x = args->x + r * C;
-        float *restrict y = args->y + r * C;
+        const float *x = args->x + r * C;
+        void *y = pl_storage_at(args->y, r * C, args->y_storage);
         const float mean = lanes_sum(x, C) / (float)C;
         const float var = lanes_squares(x, C, mean) / (float)C;
         const float rstd = 1.0f / sqrtf(var + eps);
-        if (bias)
-            for (size_t c = 0; c < C; c++)
-                y[c] = fma1((x[c] - mean) * rstd, weight[c], bias[c]);
+        if (args->y_storage == PL_STORE_F32)
+            normalise(y, x, weight, bias, C, mean, rstd);
         else
-            for (size_t c = 0; c < C; c++)
-                y[c] = (x[c] - mean) * rstd * weight[c];
+            for (size_t c = 0; c < C; c += PIECE) {
+                const size_t count = C - c < PIECE ? C - c : PIECE;
+                normalise(piece, x + c, weight + c, bias ? bias + c : NULL,
+                          count, mean, rstd);
+                narrow(pl_storage_at(y, c, args->y_storage), piece, count,
+                       args->y_storage);
+            }
         args->stats[2 * r] = mean;
         args->stats[2 * r + 1] = rstd;
     }

@@ -25,8 +25,11 @@ void pl_ref_gelu(const pl_gelu *args, int ith, int nth)
     (void)nth;
     if (ith)
         return;
-    for (size_t i = 0; i < args->count; i++)
-        args->y[i] = (float)gelu(args->kind, (double)args->x[i]);
+    for (size_t i = 0; i < args->count; i++) {
+        const float x = pl_storage_get(args->x, i, args->x_storage);
+        pl_storage_put(args->y, i, (float)gelu(args->kind, (double)x),
+                       args->y_storage);
+    }
 }
 
 void pl_ref_gelu_bwd(const pl_gelu_bwd *args, int ith, int nth)
@@ -34,9 +37,11 @@ void pl_ref_gelu_bwd(const pl_gelu_bwd *args, int ith, int nth)
     (void)nth;
     if (ith)
         return;
-    for (size_t i = 0; i < args->count; i++)
+    for (size_t i = 0; i < args->count; i++) {
+        const float x = pl_storage_get(args->x, i, args->x_storage);
         args->d[i] = (float)((double)args->d[i] *
-                             gelu_slope(args->kind, (double)args->x[i]));
+                             gelu_slope(args->kind, (double)x));
+    }
 }
 
 void pl_ref_residual(const pl_residual *args, int ith, int nth)
@@ -76,5 +81,7 @@ void pl_ref_copy(const pl_copy *args, int ith, int nth)
         return;
     for (size_t r = 0; r < args->rows; r++)
         for (size_t c = 0; c < args->C; c++)
-            args->y[r * args->y_row + c] = args->x[r * args->x_row + c];
+            memcpy(pl_storage_at(args->y, r * args->y_row + c, args->storage),
+                   pl_storage_at(args->x, r * args->x_row + c, args->storage),
+                   pl_storage_bytes(args->storage));
 }

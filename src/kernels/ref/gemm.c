@@ -1,6 +1,17 @@
 /* gemm.c: matrix product and column sum. */
 #include "kernels/ref/ref.h"
 
+static double product(const pl_gemm *args, size_t m, size_t n, size_t k)
+{
+    const float a = pl_storage_get(args->a, m * args->a_row + k * args->a_col,
+                                   args->a_storage);
+    float b = pl_storage_get(args->b, k * args->b_row + n * args->b_col,
+                             args->b_storage);
+    if (args->b_storage == PL_STORE_F32)
+        b = pl_storage_round(b, args->b_round);
+    return (double)a * (double)b;
+}
+
 void pl_ref_gemm(const pl_gemm *args, int ith, int nth)
 {
     (void)nth;
@@ -8,14 +19,15 @@ void pl_ref_gemm(const pl_gemm *args, int ith, int nth)
         return;
     for (size_t m = 0; m < args->M; m++)
         for (size_t n = 0; n < args->N; n++) {
-            float *c = &args->c[m * args->c_row + n];
-            double sum = args->start == PL_GEMM_ZERO   ? 0.0
-                         : args->start == PL_GEMM_BIAS ? (double)args->bias[n]
-                                                       : (double)*c;
+            const size_t at = m * args->c_row + n;
+            double sum = 0;
+            if (args->start == PL_GEMM_BIAS)
+                sum = (double)args->bias[n];
+            else if (args->start == PL_GEMM_KEEP)
+                sum = (double)pl_storage_get(args->c, at, args->c_storage);
             for (size_t k = 0; k < args->K; k++)
-                sum += (double)args->a[m * args->a_row + k * args->a_col] *
-                       (double)args->b[k * args->b_row + n * args->b_col];
-            *c = (float)sum;
+                sum += product(args, m, n, k);
+            pl_storage_put(args->c, at, (float)sum, args->c_storage);
         }
 }
 

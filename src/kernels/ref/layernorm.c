@@ -24,7 +24,9 @@ void pl_ref_layernorm(const pl_layernorm *args, int ith, int nth)
         for (size_t c = 0; c < C; c++) {
             const double h = ((double)x[c] - mean) * rstd;
             const double bias = args->bias ? (double)args->bias[c] : 0.0;
-            args->y[r * C + c] = (float)(h * (double)args->weight[c] + bias);
+            pl_storage_put(args->y, r * C + c,
+                           (float)(h * (double)args->weight[c] + bias),
+                           args->y_storage);
         }
         args->stats[2 * r] = (float)mean;
         args->stats[2 * r + 1] = (float)rstd;

@@ -1,0 +1,205 @@
+/* cmd_explain.c: why nanoGPT runs out of memory on a config, and what would
+ * help it. */
+#include "base/cpu.h"
+#include "cli/command.h"
+#include "cli/explain_view.h"
+#include "cli/term.h"
+#include "plan/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FLAG_JSON = 1, FLAG_STEPS = 2 };
+
+/* Gone before the first tensor: the driver's context, kernels, cuBLAS; on the
+ * CPU the interpreter and PyTorch's libraries. Estimates. */
+enum { CUDA_CONTEXT_BYTES = 450000000, CPU_CONTEXT_BYTES = 300000000 };
+
+/* ---- the job ---- */
+
+static pl_torch_dtype find_dtype(const pl_config *config)
+{
+    if (config->origin[PL_KEY_dtype].source == PL_FROM_DEFAULT)
+        return PL_TORCH_BFLOAT16; /* nanoGPT's default, where supported */
+    if (strcmp(config->dtype, "float32") == 0)
+        return PL_TORCH_FLOAT32;
+    return strcmp(config->dtype, "float16") == 0 ? PL_TORCH_FLOAT16
+                                                 : PL_TORCH_BFLOAT16;
+}
+
+static pl_nanogpt_job make_job(const pl_config *config, size_t vocab_size)
+{
+    int cpu = strcmp(config->device, "cpu") == 0;
+    pl_nanogpt_job job = {
+        .B = (size_t)config->batch_size,
+        .T = (size_t)config->block_size,
+        .C = (size_t)config->n_embd,
+        .L = (size_t)config->n_layer,
+        .V = vocab_size,
+        .accumulation = (size_t)config->gradient_accumulation_steps,
+        .dtype = cpu ? PL_TORCH_FLOAT32 : find_dtype(config),
+        .device = cpu ? PL_TORCH_CPU : PL_TORCH_CUDA,
+        .biases = config->bias ? PL_TORCH_BIASES : PL_TORCH_NO_BIASES,
+        .dropout = config->dropout > 0.0 ? PL_TORCH_DROPOUT
+                                         : PL_TORCH_NO_DROPOUT,
+        .threads = config->threads == PL_NONE ? (size_t)pl_cpu_count()
+                                              : (size_t)config->threads,
+    };
+    job.H = pl_advice_heads(job.C, (size_t)config->n_head);
+    job.eval_B = job.B;
+    job.eval_T = job.T;
+    return job;
+}
+
+/* What there is: a card by name, or bytes. */
+static pl_status find_memory(pl_explain *e, pl_error *err)
+{
+    const pl_config *config = e->config;
+    e->context_bytes = e->job.device == PL_TORCH_CUDA ? CUDA_CONTEXT_BYTES
+                                                      : CPU_CONTEXT_BYTES;
+    pl_status status = PL_OK;
+    if (config->gpu[0] != '\0') {
+        status = pl_card_find(config->gpu, &e->card, err);
+        if (!status)
+            e->memory_bytes = (size_t)(e->card->shown_gib * 1024.0 * 1024.0 *
+                                       1024.0);
+    }
+    if (!status && strcmp(config->memory, "auto") != 0)
+        status = pl_memory_parse(config->memory, &e->memory_bytes, err);
+    if (status || !e->memory_bytes)
+        return status;
+    e->job.limit_bytes = e->memory_bytes > e->context_bytes
+                             ? e->memory_bytes - e->context_bytes
+                             : 1;
+    return PL_OK;
+}
+
+/* ---- the replays ---- */
+
+static pl_status add_way(pl_explain *e, const char *name,
+                         const pl_nanogpt_job *job, pl_error *err)
+{
+    pl_explain_way *way = &e->ways[e->way_count++];
+    way->name = name;
+    way->job = *job;
+    way->estimated = job->mode == PL_TORCH_COMPILED;
+    return pl_nanogpt_replay(job, &way->result, NULL, NULL, err);
+}
+
+static pl_status make_ways(pl_explain *e, pl_error *err)
+{
+    static const char *const dtypes[] = { "float32, flash, eager",
+                                          "bfloat16, flash, eager",
+                                          "float16, flash, eager" };
+    pl_nanogpt_job job = e->job;
+    pl_status status = add_way(e, "as above: flash, eager", &job, err);
+    if (!status) {
+        job.attention = PL_TORCH_SCORES;
+        status = add_way(e, "without flash (PyTorch before 2.0)", &job, err);
+    }
+    if (!status) {
+        job = e->job;
+        job.mode = PL_TORCH_COMPILED;
+        status = add_way(e, "compile = True, an estimate", &job, err);
+    }
+    for (int i = 0; i < 3 && !status && e->job.device == PL_TORCH_CUDA; i++) {
+        job = e->job;
+        job.dtype = (pl_torch_dtype)i;
+        if (job.dtype != e->job.dtype)
+            status = add_way(e, dtypes[i], &job, err);
+    }
+    return status;
+}
+
+static pl_status make_explanation(pl_explain *e, pl_error *err)
+{
+    pl_nanogpt_job free = e->job;
+    pl_nanogpt_result result;
+    free.limit_bytes = 0;
+    pl_status status = pl_nanogpt_replay(&free, &result, NULL, NULL, err);
+    if (!status)
+        status = pl_nanogpt_need(&free, &result, e->need_bytes, err);
+    if (!status) {
+        free.allocator = PL_CACHE_EXPANDABLE;
+        status = pl_nanogpt_replay(&free, &result, NULL, NULL, err);
+    }
+    if (!status)
+        status = pl_nanogpt_need(&free, &result, e->expandable_bytes, err);
+    if (!status)
+        status = pl_nanogpt_replay(&e->job, &e->result, NULL, NULL, err);
+    if (!status)
+        status = make_ways(e, err);
+    if (!status)
+        status = pl_advice_make(&e->advice, &e->job, e->heads,
+                                (size_t)e->config->eval_iters, err);
+    return status;
+}
+
+/* ---- the list ---- */
+
+static void print_event(void *context, const pl_tape *tape, int sign,
+                        const char *name, size_t bytes)
+{
+    static const char *const phases[PL_PHASE_COUNT] = { "build", "eval 0",
+                                                        "update 0", "update 1",
+                                                        "eval later" };
+    (void)context;
+    printf("%-10s %c%16s %18s  %s\n", phases[tape->phase], sign > 0 ? '+' : '-',
+           pl_term_count(bytes).text, pl_term_count(tape->live_bytes).text,
+           name);
+}
+
+static pl_status print_steps(const pl_explain *e, pl_error *err)
+{
+    pl_nanogpt_result result;
+    printf("\n%-10s %17s %18s\n", "", "bytes", "live");
+    return pl_nanogpt_replay(&e->job, &result, print_event, NULL, err);
+}
+
+static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    pl_explain *e;
+    size_t vocab_size;
+    const char *from;
+    pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
+    if (!status)
+        status = pl_heap_take(heap, &e, 1, sizeof *e, err);
+    if (!status)
+        status = pl_cli_vocabulary(&args->config, heap, &vocab_size, &from,
+                                   err);
+    if (status)
+        return status;
+    e->config = &args->config;
+    e->vocab_from = from;
+    e->heads = (size_t)e->config->n_head;
+    e->job = make_job(e->config, vocab_size);
+    status = find_memory(e, err);
+    if (!status)
+        status = make_explanation(e, err);
+    if (status)
+        return status;
+    if (args->flags & FLAG_JSON)
+        return pl_explain_print_json(e, heap, err);
+    pl_explain_print(e);
+    return args->flags & FLAG_STEPS ? print_steps(e, err) : PL_OK;
+}
+
+static const char *const flags[] = { "--json", "--steps", NULL };
+
+const pl_command pl_command_explain = {
+    .name = "explain",
+    .arguments = "[CONFIG.py ...] [--key=value ...] [--json] [--steps]",
+    .summary = "what nanoGPT on PyTorch would need, and where it stops",
+    .text = "Replays nanoGPT's evaluation and training with every tensor that "
+            "PyTorch takes\nand releases: what is needed, item by item, which "
+            "line runs out first under\n--memory=12GB or on --gpu='RTX 4070', "
+            "and what the usual advice buys, in bytes.\nNeeds neither PyTorch "
+            "nor a card.\n\n"
+            "  --json    the numbers, for scripts\n"
+            "  --steps   the list of tensors that the numbers come from\n",
+    .keys = PL_FOR_TRAIN | PL_FOR_EXPLAIN,
+    .reads_configs = 1,
+    .flags = flags,
+    .run = run_explain,
+};

@@ -1,0 +1,191 @@
+/* convert.h: rows of stored values to float and back, eight at a time. The
+ * bits are those of storage.h. */
+#ifndef PL_KERNELS_PLAIN_CONVERT_H
+#define PL_KERNELS_PLAIN_CONVERT_H
+
+#include "kernels/plain/vec.h"
+#include "kernels/storage.h"
+
+typedef uint16_t half8 __attribute__((vector_size(16)));
+typedef uint32_t word8 __attribute__((vector_size(32)));
+typedef int32_t signed8 __attribute__((vector_size(32)));
+
+enum { EIGHT = 8 };
+
+/* Eight of each: floats from halves, halves from floats. storage is constant
+ * where these are inlined, and not float32. */
+PL_INLINE void widen8(float *to, const uint16_t *from, pl_storage storage)
+{
+    if (storage == PL_STORE_BF16) {
+        half8 h;
+        memcpy(&h, from, sizeof h);
+        const word8 w = __builtin_convertvector(h, word8) << 16;
+        memcpy(to, &w, sizeof w);
+        return;
+    }
+#if defined(__F16C__)
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const void *)from)));
+#else
+    for (int i = 0; i < EIGHT; i++)
+        to[i] = pl_f16_value(from[i]);
+#endif
+}
+
+/* bfloat16s in the upper halves. */
+PL_INLINE void bf16_upper8(word8 *to, const float *from)
+{
+    word8 u;
+    memcpy(&u, from, sizeof u);
+    const word8 even = u + 0x7fffu + (u >> 16 & 1u), quiet = u | 0x400000u;
+    const word8 nan = (word8)((signed8)(u & 0x7fffffffu) > 0x7f800000);
+    *to = (nan & quiet) | (~nan & even);
+}
+
+PL_INLINE void narrow8(uint16_t *to, const float *from, pl_storage storage)
+{
+    if (storage == PL_STORE_BF16) {
+        word8 u;
+        bf16_upper8(&u, from);
+        const half8 h = __builtin_convertvector(u >> 16, half8);
+        memcpy(to, &h, sizeof h);
+        return;
+    }
+#if defined(__F16C__)
+    _mm_storeu_si128((void *)to, _mm256_cvtps_ph(_mm256_loadu_ps(from),
+                                                 _MM_FROUND_TO_NEAREST_INT));
+#else
+    for (int i = 0; i < EIGHT; i++)
+        to[i] = pl_f16_make(from[i]);
+#endif
+}
+
+/* Floats to floats, as if they had been stored in between. */
+PL_INLINE void round8(float *to, const float *from, pl_storage storage)
+{
+    uint16_t half[EIGHT];
+    if (storage == PL_STORE_BF16) {
+        word8 u;
+        bf16_upper8(&u, from);
+        u &= 0xffff0000u;
+        memcpy(to, &u, sizeof u);
+        return;
+    }
+    narrow8(half, from, storage);
+    widen8(to, half, storage);
+}
+
+/* The last few go through a full eight on the stack: nothing is read or
+ * written beyond the end. */
+PL_INLINE void widen_row(float *restrict to, const uint16_t *restrict from,
+                         size_t count, pl_storage storage)
+{
+    uint16_t part[EIGHT] = { 0 };
+    float whole[EIGHT];
+    size_t i = 0;
+    for (; i + EIGHT <= count; i += EIGHT)
+        widen8(to + i, from + i, storage);
+    if (i < count) {
+        memcpy(part, from + i, (count - i) * sizeof *part);
+        widen8(whole, part, storage);
+        memcpy(to + i, whole, (count - i) * sizeof *whole);
+    }
+}
+
+PL_INLINE void narrow_row(uint16_t *restrict to, const float *restrict from,
+                          size_t count, pl_storage storage)
+{
+    uint16_t part[EIGHT];
+    float whole[EIGHT] = { 0 };
+    size_t i = 0;
+    for (; i + EIGHT <= count; i += EIGHT)
+        narrow8(to + i, from + i, storage);
+    if (i < count) {
+        memcpy(whole, from + i, (count - i) * sizeof *whole);
+        narrow8(part, whole, storage);
+        memcpy(to + i, part, (count - i) * sizeof *part);
+    }
+}
+
+PL_INLINE void round_row(float *restrict to, const float *restrict from,
+                         size_t count, pl_storage storage)
+{
+    float whole[EIGHT] = { 0 };
+    size_t i = 0;
+    for (; i + EIGHT <= count; i += EIGHT)
+        round8(to + i, from + i, storage);
+    if (i < count) {
+        memcpy(whole, from + i, (count - i) * sizeof *whole);
+        round8(whole, whole, storage);
+        memcpy(to + i, whole, (count - i) * sizeof *whole);
+    }
+}
+
+/* to[r * to_row + c] = from[r * from_row + c], read as `storage`. */
+static inline void widen_rows(float *to, size_t to_row, const void *from,
+                              size_t from_row, size_t rows, size_t count,
+                              pl_storage storage)
+{
+    const uint16_t *half = from;
+    const float *whole = from;
+    if (storage == PL_STORE_F32)
+        for (size_t r = 0; r < rows; r++)
+            memcpy(to + r * to_row, whole + r * from_row, count * sizeof *to);
+    else if (storage == PL_STORE_BF16)
+        for (size_t r = 0; r < rows; r++)
+            widen_row(to + r * to_row, half + r * from_row, count,
+                      PL_STORE_BF16);
+    else
+        for (size_t r = 0; r < rows; r++)
+            widen_row(to + r * to_row, half + r * from_row, count,
+                      PL_STORE_F16);
+}
+
+/* The other way round: written as `storage`. */
+static inline void narrow_rows(void *to, size_t to_row, const float *from,
+                               size_t from_row, size_t rows, size_t count,
+                               pl_storage storage)
+{
+    uint16_t *half = to;
+    float *whole = to;
+    if (storage == PL_STORE_F32)
+        for (size_t r = 0; r < rows; r++)
+            memcpy(whole + r * to_row, from + r * from_row,
+                   count * sizeof *from);
+    else if (storage == PL_STORE_BF16)
+        for (size_t r = 0; r < rows; r++)
+            narrow_row(half + r * to_row, from + r * from_row, count,
+                       PL_STORE_BF16);
+    else
+        for (size_t r = 0; r < rows; r++)
+            narrow_row(half + r * to_row, from + r * from_row, count,
+                       PL_STORE_F16);
+}
+
+/* Floats to floats, rounded to `storage` on the way. */
+static inline void round_rows(float *to, size_t to_row, const float *from,
+                              size_t from_row, size_t rows, size_t count,
+                              pl_storage storage)
+{
+    if (storage == PL_STORE_BF16)
+        for (size_t r = 0; r < rows; r++)
+            round_row(to + r * to_row, from + r * from_row, count,
+                      PL_STORE_BF16);
+    else
+        for (size_t r = 0; r < rows; r++)
+            round_row(to + r * to_row, from + r * from_row, count,
+                      PL_STORE_F16);
+}
+
+static inline void widen(float *to, const void *from, size_t count,
+                         pl_storage storage)
+{
+    widen_rows(to, 0, from, 0, 1, count, storage);
+}
+
+static inline void narrow(void *to, const float *from, size_t count,
+                          pl_storage storage)
+{
+    narrow_rows(to, 0, from, 0, 1, count, storage);
+}
+
+#endif
