@@ -46,11 +46,17 @@ static void updated(void *context, const pl_update_event *event)
         view->running_mfu = view->running_mfu < 0.0
                                 ? share
                                 : 0.9 * view->running_mfu + 0.1 * share;
-    if (event->skipped)
+    if (event->diverged)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "iteration %llu: the gradients are not finite, the weights "
                    "were left as they are",
                    (unsigned long long)event->step);
+    else if (event->skipped)
+        pl_log_say(&pl_term_log, PL_LOG_NOTE,
+                   "iteration %llu: overflow in float16, skipped; the loss "
+                   "scale is %g now (%llu skipped so far)",
+                   (unsigned long long)event->step, event->loss_scale,
+                   (unsigned long long)session->skipped);
     if (event->step % (uint64_t)session->config->log_interval != 0)
         return;
     double tokens = (double)session->shape.T *

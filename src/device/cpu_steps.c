@@ -410,7 +410,8 @@ static void run_sumsq(cx *c, const pl_step *s, int ith, int nth)
     c->kernels.sumsq(&a, ith, nth);
 }
 
-/* PyTorch's clip_grad_norm_: min(1, clip / (norm + 1e-6)). */
+/* PyTorch's clip_grad_norm_: min(1, clip / (norm + 1e-6)), on gradients that
+ * still carry the loss scale, which the same factor takes off. */
 static void run_clip(cx *c, const pl_step *s, int ith, int nth)
 {
     pl_scalars *scalars = c->memory[c->graph->scalars];
@@ -422,11 +423,11 @@ static void run_clip(cx *c, const pl_step *s, int ith, int nth)
         return;
     for (size_t i = 0; i < s->rows; i++)
         sum += partial[i];
-    double norm = sqrt(sum), clip = 1.0;
+    double norm = sqrt(sum) / scalars->loss_scale, clip = 1.0;
     if (scalars->grad_clip > 0.0f)
         clip = fmin(1.0, (double)scalars->grad_clip / (norm + 1e-6));
     scalars->grad_norm = (float)norm;
-    scalars->clip = (float)clip;
+    scalars->clip = (float)(clip / scalars->loss_scale);
     scalars->skipped = isfinite(norm) ? 0u : 1u;
 }
 

@@ -18,8 +18,9 @@ typedef struct pl_scalars {
     /* double: 1 - beta2 of a beta2 rounded to float is off by 1e-5 */
     double learning_rate, beta1, beta2, eps, weight_decay;
     double correction1, correction2; /* 1 - beta^t */
+    double loss_scale;               /* a power of two: gradients carry it */
     float grad_clip;                 /* 0: no clipping */
-    float dlogit_scale;              /* 1 / tokens of the whole update */
+    float dlogit_scale;              /* loss_scale / tokens of the update */
     uint32_t seed, step;             /* of dropout */
     uint32_t batch_first; /* the batch's first sequence, in the update */
     uint32_t micro_first; /* the micro-batch's first sequence, in the batch */

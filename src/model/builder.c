@@ -81,6 +81,10 @@ pl_step *pl_build_step(builder *b, pl_op op, int layer)
     step->flags = b->flags;
     if (b->s->activation == PL_ACT_GELU_TANH)
         step->flags |= PL_STEP_GELU_TANH; /* only the two GELU ops read it */
+    if (b->gpt->layout.dtype == PL_BF16)  /* only products with weights do */
+        step->flags |= PL_STEP_ROUND_BF16;
+    if (b->gpt->layout.dtype == PL_F16)
+        step->flags |= PL_STEP_ROUND_F16;
     return step;
 }
 

@@ -281,7 +281,7 @@ static void build_sample(builder *b)
     b->graph->programs[PL_SAMPLE].loop_steps = SIZE_MAX;
     for (size_t l = 0; l < b->s->L; l++) /* keys, then values */
         b->cache[l] = pl_build_buffer(b, (int)l, "cache", PL_CLASS_CACHE,
-                                      PL_F32, 2 * b->T, b->s->A);
+                                      gpt->layout.dtype, 2 * b->T, b->s->A);
     gpt->sample_tokens = pl_build_buffer(b, -1, "tokens", PL_CLASS_TOKENS,
                                          PL_I32, b->rows, 1);
     pl_graph_host(b->graph, gpt->sample_tokens, PL_HOST_WRITES);

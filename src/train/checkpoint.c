@@ -178,6 +178,10 @@ static pl_status write_state(pl_session *session, const char *folder,
     pl_json_text_whole(&j, "step", session->step);
     pl_json_text_real(&j, "best_val_loss", session->best_val_loss);
     pl_json_text_whole(&j, "skipped", session->skipped);
+    if (session->scaler.active) {
+        pl_json_text_real(&j, "loss_scale", session->scaler.scale);
+        pl_json_text_whole(&j, "loss_scale_updates", session->scaler.good);
+    }
     put_model(&j, &session->shape);
     pl_json_text_open(&j, "config", '{');
     for (int key = 0; key < PL_KEY_COUNT; key++) {

@@ -26,6 +26,7 @@ enum { PL_CHECKPOINT_VALUE_BYTES = 4096 };
 typedef struct pl_checkpoint_state {
     uint64_t step, skipped;
     double best_val_loss;
+    pl_scaler scaler; /* active if the run had one */
     pl_shape shape;
 } pl_checkpoint_state;
 

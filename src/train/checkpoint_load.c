@@ -62,6 +62,27 @@ static pl_status want_model(const json_t *root, pl_shape *shape,
     return PL_OK;
 }
 
+static pl_status want_scaler(const json_t *root, pl_scaler *scaler,
+                             const char *path, pl_error *err)
+{
+    const json_t *scale = json_object_get(root, "loss_scale");
+    size_t good = 0;
+    *scaler = pl_scaler_make(scale != NULL);
+    if (!scale)
+        return PL_OK;
+    pl_status status = want_size(root, "loss_scale_updates", &good, path, err);
+    if (status)
+        return status;
+    scaler->scale = json_number_value(scale);
+    scaler->good = (uint32_t)good;
+    if (!pl_scaler_is_valid(scaler->scale) || good >= PL_SCALER_GROWTH_UPDATES)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: \"loss_scale\" must be a power of two from 1 to "
+                       "2^24, \"loss_scale_updates\" below %d",
+                       path, PL_SCALER_GROWTH_UPDATES);
+    return PL_OK;
+}
+
 static pl_status parse_state(pl_checkpoint_state *state, const json_t *root,
                              const char *path, pl_error *err)
 {
@@ -72,6 +93,8 @@ static pl_status parse_state(pl_checkpoint_state *state, const json_t *root,
         status = want_size(root, "skipped", &skipped, path, err);
     if (!status)
         status = want_model(root, &state->shape, path, err);
+    if (!status)
+        status = want_scaler(root, &state->scaler, path, err);
     state->step = step;
     state->skipped = skipped;
     const json_t *best = json_object_get(root, "best_val_loss");

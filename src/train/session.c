@@ -21,12 +21,6 @@ pl_scalars *pl_session_scalars(pl_session *session)
 
 pl_status pl_session_check_supported(const pl_config *config, pl_error *err)
 {
-    if (strcmp(config->dtype, "float32") != 0)
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "dtype = '%s' is planned but not yet trained by this "
-                       "version: use --dtype=float32 (`plimsoll plan` shows "
-                       "what each needs)",
-                       config->dtype);
     if (strncmp(config->init_from, "gpt2", 4) == 0)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "init_from = '%s': this version cannot load OpenAI's "
@@ -168,6 +162,8 @@ static pl_status resume(pl_session *session, const char *folder,
     session->step = state->step;
     session->skipped = state->skipped;
     session->best_val_loss = state->best_val_loss;
+    if (session->scaler.active && state->scaler.active)
+        session->scaler = state->scaler;
     pl_log_say(session->log, PL_LOG_INFO,
                "Resuming training from %s at iteration %llu", folder,
                (unsigned long long)state->step);
@@ -205,6 +201,7 @@ static pl_status make_plan(pl_session *session, const pl_machine *machine,
         return status;
     session->machine = *machine;
     session->reserve_bytes = plan.reserve_bytes;
+    session->scaler = pl_scaler_make(plan.gpt.layout.dtype == PL_F16);
     session->gpt = plan.gpt;
     session->shape = plan.gpt.shape;
     return PL_OK;

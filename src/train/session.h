@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "model/gpt.h"
 #include "train/machine.h"
+#include "train/scaler.h"
 
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ typedef struct pl_session {
     char *stage;                 /* PL_SESSION_STAGE_BYTES */
     uint64_t step;               /* updates done */
     double best_val_loss;        /* infinite: none yet */
+    pl_scaler scaler;            /* float16's loss scale */
     uint64_t skipped;            /* updates whose gradients were not finite */
     int has_own_best;            /* what lies in `best` is this run's */
     pl_file lock;                /* of out_dir, while training */
@@ -59,7 +61,7 @@ PL_MUST_CHECK pl_status pl_session_open_sample(
 
 void pl_session_close(pl_session *session);
 
-/* PL_E_UNSUPPORTED for what this version only plans, or can't do yet. */
+/* PL_E_UNSUPPORTED for what this version can't do yet. */
 PL_MUST_CHECK pl_status pl_session_check_supported(const pl_config *config,
                                                    pl_error *err);
 

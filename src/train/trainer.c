@@ -67,7 +67,8 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
     double begin = pl_clock_seconds(), sum = 0.0;
 
     set_optimizer(scalars, config, session->step);
-    scalars->dlogit_scale = (float)(1.0 / tokens);
+    scalars->loss_scale = session->scaler.scale;
+    scalars->dlogit_scale = (float)(session->scaler.scale / tokens);
     scalars->seed = (uint32_t)config->seed;
     scalars->step = (uint32_t)session->step;
     for (size_t i = 0; i < batches; i++) {
@@ -84,6 +85,9 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
         .grad_norm = (double)scalars->grad_norm,
         .skipped = (int)scalars->skipped,
     };
+    int mended = pl_scaler_update(&session->scaler, event->skipped);
+    event->loss_scale = session->scaler.scale;
+    event->diverged = event->skipped && !mended;
     session->step++;
     session->skipped += scalars->skipped;
     return PL_OK;
@@ -201,7 +205,7 @@ static pl_status update(loop *l, pl_error *err)
         learn_rates(l->session);
     if (l->listener->updated)
         l->listener->updated(l->listener->context, &event);
-    l->skipped_in_a_row = event.skipped ? l->skipped_in_a_row + 1 : 0;
+    l->skipped_in_a_row = event.diverged ? l->skipped_in_a_row + 1 : 0;
     if (l->skipped_in_a_row >= MAX_SKIPPED)
         return pl_fail(err, PL_E_CONFIG,
                        "the gradients were not finite in %d updates in a row "

@@ -11,7 +11,9 @@ typedef struct pl_update_event {
     double loss;    /* mean over all tokens of the update */
     double step_ms; /* the update alone */
     double learning_rate, grad_norm;
-    int skipped; /* the gradients were not finite */
+    int skipped;       /* the gradients were not finite */
+    double loss_scale; /* of the next update: smaller after an overflow */
+    int diverged;      /* and no loss scale can be blamed for that */
 } pl_update_event;
 
 /* After an evaluation. */

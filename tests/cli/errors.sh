@@ -27,8 +27,6 @@ says 'nowhere\.txt'
 expect 2 "$PLIMSOLL" sample out --start=
 expect 1 "$PLIMSOLL" sample elsewhere
 says 'no checkpoint here'
-expect 6 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --dtype=float16
-says 'float16'
 expect 6 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --init_from=gpt2
 expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=out \
     --init_from=resume --n_embd=32

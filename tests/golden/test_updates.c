@@ -250,6 +250,7 @@ static void set_hyperparameters(rig *r, fixture *f, double rate, int t)
     size_t sequences = r->batch * fixture_config(f, "accumulation");
     set_adamw(r, f, rate, t + 1);
     r->scalars.grad_clip = (float)fixture_number(f, "clip");
+    r->scalars.loss_scale = 1.0;
     r->scalars.dlogit_scale = (float)(1.0 / (double)(sequences * r->T));
     r->scalars.step = (uint32_t)t;
 }

@@ -221,8 +221,6 @@ static void what_is_not_there_yet_is_said(void **state)
     (void)state;
     tiny_run run;
     tiny_run_make(&run);
-    assert_refused(&run, "--dtype=float16", PL_E_UNSUPPORTED, "float16");
-    tiny_run_set(&run, "--dtype=float32");
     assert_refused(&run, "--init_from=gpt2-xl", PL_E_UNSUPPORTED, "gpt2-xl");
     tiny_run_remove(&run);
 }

@@ -69,6 +69,73 @@ static void the_checkpoint_level_changes_no_bit(void **state)
     }
 }
 
+static const char *const dtypes[] = { "--dtype=float32", "--dtype=bfloat16",
+                                      "--dtype=float16" };
+
+static void threads_and_levels_change_no_bit_in_any_storage(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < 3; i++) {
+        result one = run_with(dtypes[i], "--threads=1");
+        result three = run_with(dtypes[i], "--threads=3");
+        result level = run_with(dtypes[i], "--grad_checkpoint=[2, 3]");
+        assert_same(&one, &three);
+        assert_same(&one, &level);
+    }
+}
+
+/* The search lays a run out anew for every budget. Returns how many different
+ * layouts were seen, all with the reference's bits. */
+static int run_with_budgets(const char *dtype, const result *literal)
+{
+    enum { BUDGETS = 8 };
+    unsigned long long seen = 0;
+    int layouts = 0;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_set(&run, dtype);
+    tiny_run_set(&run, "--batch_size=6");
+    tiny_run_open(&run);
+    const pl_placement *place = &run.session.gpt.placement;
+    size_t fixed = run.session.reserve_bytes + place->throughout_bytes;
+    size_t most = place->program_bytes[PL_TRAIN];
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--fit=auto");
+    for (size_t i = 1; i <= BUDGETS; i++) {
+        char budget[64];
+        pl_error err = { 0 };
+        snprintf(budget, sizeof budget, "--memory=%zu",
+                 fixed + most / BUDGETS * i);
+        tiny_run_set(&run, budget);
+        pl_status status = tiny_run_try(&run, &err);
+        assert_true(status == PL_OK || status == PL_E_MEMORY);
+        run.is_open = status == PL_OK;
+        if (!status) {
+            const pl_gpt_layout *layout = &run.session.gpt.layout;
+            unsigned long long kind = layout->micro * 64 +
+                                      layout->levels[0] * 8u +
+                                      layout->levels[1];
+            layouts += kind != seen;
+            seen = kind;
+            for (int k = 0; k < 6; k++)
+                assert_true(tiny_run_train(&run, 1) == literal->losses[k]);
+            assert_true(tiny_run_hash(&run) == literal->hash);
+        }
+        tiny_run_close(&run);
+    }
+    tiny_run_remove(&run);
+    return layouts;
+}
+
+static void the_budget_changes_no_bit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        result literal = run_with(dtypes[i], "--batch_size=6");
+        assert_true(run_with_budgets(dtypes[i], &literal) >= 3);
+    }
+}
+
 static void another_seed_is_another_run(void **state)
 {
     (void)state;
@@ -237,6 +304,49 @@ static void not_finite_gradients_leave_the_weights_alone(void **state)
     tiny_run_remove(&run);
 }
 
+/* A layernorm that multiplies by 1e6 leaves nothing that fits 16 bits. */
+static void an_overflow_in_float16_is_skipped_and_recovered_from(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_update_event event;
+    pl_error err = { 0 };
+    float huge[24], kept[24];
+
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--dtype=float16");
+    tiny_run_open(&run);
+    tiny_run_train(&run, 2);
+    assert_true(run.session.scaler.scale == 65536.0);
+    pl_buffer_id ln =
+        run.session.gpt.weights[pl_param_slot(&run.session.shape, PL_LN1_W, 0)];
+    pl_device_read(run.session.device, ln, 0, kept, sizeof kept);
+    for (int i = 0; i < 24; i++)
+        huge[i] = 1e6f;
+    unsigned long long before = tiny_run_hash(&run);
+    pl_device_write(run.session.device, ln, 0, huge, sizeof huge);
+    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
+    assert_true(event.skipped);
+    assert_false(event.diverged); /* the scale may be at fault */
+    assert_true(event.loss_scale == 32768.0);
+    pl_device_write(run.session.device, ln, 0, kept, sizeof kept);
+    assert_true(tiny_run_hash(&run) == before);
+    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
+    assert_false(event.skipped);
+    assert_true(isfinite(event.loss));
+    assert_int_equal(run.session.skipped, 1);
+
+    /* and the scale is part of the checkpoint */
+    assert_int_equal(
+        pl_checkpoint_save(&run.session, PL_CHECKPOINT_NEWEST, &err), PL_OK);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    tiny_run_open(&run);
+    assert_true(run.session.scaler.scale == 32768.0);
+    assert_int_equal(run.session.scaler.good, 1);
+    tiny_run_remove(&run);
+}
+
 static void a_run_that_has_diverged_stops_with_advice(void **state)
 {
     (void)state;
@@ -263,6 +373,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(the_checkpoint_level_changes_no_bit),
+        cmocka_unit_test(threads_and_levels_change_no_bit_in_any_storage),
+        cmocka_unit_test(the_budget_changes_no_bit),
         cmocka_unit_test(another_seed_is_another_run),
         cmocka_unit_test(dropout_changes_the_run),
         cmocka_unit_test(the_loss_falls),
@@ -270,6 +382,7 @@ int main(void)
         cmocka_unit_test(the_best_checkpoint_is_kept_apart),
         cmocka_unit_test(eval_only_changes_and_writes_nothing),
         cmocka_unit_test(not_finite_gradients_leave_the_weights_alone),
+        cmocka_unit_test(an_overflow_in_float16_is_skipped_and_recovered_from),
         cmocka_unit_test(a_run_that_has_diverged_stops_with_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
