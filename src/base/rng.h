@@ -38,6 +38,7 @@ typedef enum pl_rng_use {
     PL_RNG_EVAL,     /* counter: sequence, 0, split, 0 */
     PL_RNG_SAMPLE,   /* counter: position, sample, 0, 0 */
     PL_RNG_DROPOUT,  /* kernels.h states the counter */
+    PL_RNG_ROUND,    /* counter: element / 4, tensor, pl_rounded, step */
 } pl_rng_use;
 
 /* Four words for (use, seed, a, b, c, d). */

@@ -97,6 +97,8 @@ static void run_embed(cx *c, const pl_step *s, int ith, int nth)
         .wte = arg(c, s, 2),
         .wpe = arg(c, s, 3),
         .dropout = dropout_of(c, s),
+        .wte_storage = storage_of(c, s, 2),
+        .wpe_storage = storage_of(c, s, 3),
     };
     c->kernels.embed(&a, ith, nth);
 }
@@ -437,10 +439,7 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
     double rate = scalars->learning_rate;
     double decay = s->flags & PL_STEP_DECAY ? scalars->weight_decay : 0.0;
     pl_adamw a = {
-        .w = arg(c, s, 0),
         .g = arg(c, s, 1),
-        .m = arg(c, s, 2),
-        .v = arg(c, s, 3),
         .count = s->rows,
         .keep = (float)(1.0 - rate * decay),
         .beta1_rest = (float)(1.0 - scalars->beta1),
@@ -450,7 +449,23 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
         .root_correction = (float)sqrt(scalars->correction2),
         .eps = (float)scalars->eps,
         .clip = scalars->clip,
+        .seed = scalars->seed,
+        .step = scalars->step,
+        .tensor = (uint32_t)s->inner,
     };
+    if (storage_of(c, s, 0) == PL_STORE_BF16)
+        a.w_bf16 = arg(c, s, 0);
+    else
+        a.w = arg(c, s, 0);
+    if (s->n_args > 4) {
+        a.m_codes = arg(c, s, 2);
+        a.v_codes = arg(c, s, 3);
+        a.m_scales = arg(c, s, 4);
+        a.v_scales = arg(c, s, 5);
+    } else {
+        a.m = arg(c, s, 2);
+        a.v = arg(c, s, 3);
+    }
     if (scalars->skipped) { /* nothing but a clean start for the next update */
         size_t begin, end;
         pl_threads_slice(a.count, ith, nth, &begin, &end);

@@ -3,7 +3,8 @@
  * What a driver shows is less than what is sold: it keeps some for itself,
  * and ECC takes a sixteenth where it is on and stored in the same memory. The
  * figures are totals as PyTorch's messages print them on Linux ("total
- * capacity of 11.73 GiB"); they vary by some 0.05 GiB with the driver. */
+ * capacity of 11.73 GiB"), to some 0.05 GiB: they vary with the driver. Those
+ * with one decimal, and of cards next to a known one, are estimates. */
 #include "explain/cards.h"
 
 #include <stdio.h>
@@ -243,7 +244,7 @@ static pl_status unknown(const char *text, const char *key, pl_error *err)
 
 pl_status pl_card_find(const char *text, const pl_card **card, pl_error *err)
 {
-    static const char *const prefixes[] = { "", "rtx", "gtx", "rx", "rtxa" };
+    static const char *const prefixes[] = { "", "rtx", "gtx", "rx" };
     char key[KEY_BYTES];
     make_key(text, key);
     *card = NULL;

@@ -11,8 +11,9 @@ static const char line_build[] = "model = GPT(gptconf)";
 static const char line_blocks[] = "for block in self.transformer.h: "
                                   "x = block(x)";
 static const char line_head[] = "logits = self.lm_head(x)";
-static const char line_loss[] = "loss = F.cross_entropy(logits.view(-1, "
-                                "logits.size(-1)), targets.view(-1))";
+static const char line_loss[] =
+    "loss = F.cross_entropy(logits.view(-1, logits.size(-1)), "
+    "targets.view(-1), ignore_index=-1)";
 static const char line_backward[] = "scaler.scale(loss).backward()";
 static const char line_step[] = "scaler.step(optimizer)";
 

@@ -119,8 +119,9 @@ typedef struct pl_embed {
     const int32_t *tokens;
     size_t token_stride, rows, T, C;
     size_t position; /* of a sequence's first row */
-    const float *wte, *wpe;
+    const void *wte, *wpe;
     pl_dropout dropout; /* rows r = position + r % T of each sequence */
+    pl_storage wte_storage, wpe_storage;
 } pl_embed;
 
 /* The gradients of both tables: rows in ascending order, dwte[token(r), :] +=
@@ -302,16 +303,49 @@ typedef struct pl_sumsq {
  *   v = v * beta2 + g * g * (1 - beta2)
  *   w -= lr / correction1 * m / (sqrt(v) / sqrt(correction2) + eps)
  * and leaves g zero for the next update. All arithmetic float32; the constants
- * are rounded once. Elements are independent. */
+ * are rounded once. Elements are independent.
+ *
+ * Weights kept as bfloat16, or moments in 8 bits, are float32 for the step and
+ * rounded after it, up or down by chance, so that what is lost is not lost
+ * always on the same side: a small update still moves a weight, a slow mean
+ * still moves. The chance is word[element % 4] of pl_philox(counter, key),
+ *     key     = { seed, PL_RNG_ROUND }
+ *     counter = { element / 4, tensor, what is rounded, step }
+ * bfloat16: the upper half of the float32's bits + word >> 16.
+ *
+ * 8 bits: blocks of PL_QUANT_BLOCK elements from the tensor's first on, each
+ * with a scale, the largest magnitude. A code c stands for
+ *     m       = sign(c) c^2 / 127^2 * scale,  c = -127 .. 127
+ *     sqrt(v) =         c^2 / 255^2 * scale,  c = 0 .. 255, 0 only for v = 0
+ * Squares, since magnitudes in a block differ by orders: the smallest steps
+ * are 6e-5 and 1.5e-5 of the scale, the largest 1.6 % and 0.8 %. The root of v,
+ * since that is what divides: it is never rounded to 0, where an update would
+ * explode. With y = magnitude * (c_max^2 / scale) and c = floor(sqrt(y)), the
+ * code is c + 1 if (word >> 8) * 2^-24 < (y - c^2) / (2c + 1), else c; at most
+ * c_max. A scale below 1e-30 is 0, and so are its codes. */
+typedef enum pl_rounded {
+    PL_ROUNDED_WEIGHT,
+    PL_ROUNDED_MEAN,
+    PL_ROUNDED_SQUARE,
+} pl_rounded;
+
+enum { PL_QUANT_BLOCK = 256 };
+
 typedef struct pl_adamw {
     float *w, *g, *m, *v;
-    size_t count;
-    float keep; /* 1 - lr * decay */
+    size_t count; /* at most 2^34 */
+    float keep;   /* 1 - lr * decay */
     float beta1_rest, beta2, beta2_rest;
     float step_size;       /* lr / correction1 */
     float root_correction; /* sqrt(correction2) */
     float eps;
     float clip; /* 1: g as it is */
+    /* where these are not NULL, they stand for w, and for m and v */
+    uint16_t *w_bf16;
+    int8_t *m_codes;
+    uint8_t *v_codes;
+    float *m_scales, *v_scales; /* [ceil(count / PL_QUANT_BLOCK)] */
+    uint32_t seed, step, tensor;
 } pl_adamw;
 
 /* ---- the table ---- */

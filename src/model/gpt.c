@@ -279,9 +279,13 @@ static void build_sample(builder *b)
                                          sizeof *b->cache, &b->graph->error)))
         return;
     b->graph->programs[PL_SAMPLE].loop_steps = SIZE_MAX;
-    for (size_t l = 0; l < b->s->L; l++) /* keys, then values */
-        b->cache[l] = pl_build_buffer(b, (int)l, "cache", PL_CLASS_CACHE,
-                                      gpt->layout.dtype, 2 * b->T, b->s->A);
+    /* keys, then values; without a cache one layer after the other uses it */
+    for (size_t l = 0; l < b->s->L; l++)
+        b->cache[l] = l > 0 && gpt->layout.cache == PL_CACHE_NONE
+                          ? b->cache[0]
+                          : pl_build_buffer(b, (int)l, "cache", PL_CLASS_CACHE,
+                                            gpt->layout.dtype, 2 * b->T,
+                                            b->s->A);
     gpt->sample_tokens = pl_build_buffer(b, -1, "tokens", PL_CLASS_TOKENS,
                                          PL_I32, b->rows, 1);
     pl_graph_host(b->graph, gpt->sample_tokens, PL_HOST_WRITES);
@@ -412,7 +416,8 @@ pl_status pl_gpt_make_training(pl_gpt *gpt, const pl_shape *shape,
 
 /* Shrinks what is larger than the memory that training needs anyway. Returns
  * whether anything changed. */
-static int shrink_to_training(pl_gpt_layout *layout, const pl_placement *place)
+static int shrink_to_training(pl_gpt_layout *layout, size_t T,
+                              const pl_placement *place)
 {
     const size_t room = place->program_bytes[PL_TRAIN];
     const struct {
@@ -420,16 +425,23 @@ static int shrink_to_training(pl_gpt_layout *layout, const pl_placement *place)
         size_t *size, least;
     } sizes[] = {
         { PL_EVAL, &layout->eval_micro, 1 },
-        { PL_SAMPLE, &layout->prefill, 1 },
+        { PL_SAMPLE, &layout->prefill, layout->cache == PL_CACHE_KEPT ? 1 : T },
         { PL_SAVE, &layout->slice_bytes, PL_ARENA_ALIGN },
     };
     int changed = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (place->program_bytes[sizes[i].program] > room &&
-            *sizes[i].size > sizes[i].least) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        if (place->program_bytes[sizes[i].program] <= room)
+            continue;
+        if (*sizes[i].size > sizes[i].least) {
             *sizes[i].size /= 2;
             changed = 1;
+        } else if (sizes[i].program == PL_SAMPLE &&
+                   layout->cache == PL_CACHE_KEPT) {
+            layout->cache = PL_CACHE_NONE;
+            layout->prefill = T; /* a window is decoded in one round */
+            changed = 1;
         }
+    }
     return changed;
 }
 
@@ -443,7 +455,8 @@ pl_status pl_gpt_make(pl_gpt *gpt, const pl_shape *shape,
         pl_heap trial = pl_heap_make(heap->limit_bytes);
         pl_gpt candidate = { .shape = *shape, .layout = tried };
         pl_status status = build_all(&candidate, &trial, err);
-        again = !status && shrink_to_training(&tried, &candidate.placement);
+        again = !status &&
+                shrink_to_training(&tried, shape->T, &candidate.placement);
         pl_heap_close(&trial);
         if (status)
             return status;

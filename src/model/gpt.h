@@ -16,21 +16,26 @@
 /* What a run is built for: sampling needs neither gradients nor moments. */
 typedef enum pl_gpt_purpose { PL_FOR_TRAINING, PL_FOR_SAMPLING } pl_gpt_purpose;
 
+/* Whether decoding keeps keys and values from token to token. Where there is no
+ * room for them every token decodes its whole window anew: slow, the same. */
+typedef enum pl_gpt_cache { PL_CACHE_KEPT, PL_CACHE_NONE } pl_gpt_cache;
+
 /* Rows are cut into at most so many chunks. */
 enum { PL_GPT_MAX_CHUNKS = 1024 };
 
 /* How the run is laid out. Nothing here changes a result. */
 typedef struct pl_gpt_layout {
     pl_gpt_purpose purpose;
-    size_t batch;       /* sequences of one batch */
-    size_t micro;       /* of one micro-step; divides batch */
-    size_t train_T;     /* tokens of a training sequence; 0: shape's T */
-    size_t eval_T;      /* tokens of an evaluation sequence */
-    size_t eval_micro;  /* sequences evaluated at once */
-    size_t chunk_rows;  /* rows whose logits exist at once */
-    size_t mlp_rows;    /* rows whose MLP exists at once, where it isn't kept;
-                         * 0: all */
-    size_t prefill;     /* prompt tokens decoded at once */
+    size_t batch;      /* sequences of one batch */
+    size_t micro;      /* of one micro-step; divides batch */
+    size_t train_T;    /* tokens of a training sequence; 0: shape's T */
+    size_t eval_T;     /* tokens of an evaluation sequence */
+    size_t eval_micro; /* sequences evaluated at once */
+    size_t chunk_rows; /* rows whose logits exist at once */
+    size_t mlp_rows;   /* rows whose MLP exists at once, where it isn't kept;
+                        * 0: all */
+    size_t prefill;    /* prompt tokens decoded at once */
+    pl_gpt_cache cache;
     size_t slice_bytes; /* of a tensor that is saved at once */
     size_t threads;     /* scratch is per thread */
     double dropout;

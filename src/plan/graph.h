@@ -113,7 +113,9 @@ typedef struct pl_buffer {
     X(PL_OP_SUMSQ, "sumsq")                                                    \
     /* r partial [rows = partials] */                                          \
     X(PL_OP_CLIP, "clip")                                                      \
-    /* u w, u g, u m, u v [rows = elements] */                                 \
+    /* u w, u g, u m, u v [rows = elements]; with moments of 8 bits also       \
+     * u m's scales, u v's scales; where anything is rounded by chance also    \
+     * [inner = number of the tensor, the same in every plan] */               \
     X(PL_OP_ADAMW, "adamw")                                                    \
     /* w slice, r tensor: handed to the checkpoint's writer by the host */     \
     X(PL_OP_FETCH, "fetch")

@@ -5,29 +5,55 @@
 #include <stdint.h>
 #include <string.h>
 
+/* What is placed first. By size is the best rule on the whole; where it misses
+ * the bound another one often doesn't. */
+typedef enum rule { BY_SIZE, BY_AREA, BY_LIFE, BY_END, RULES } rule;
+
 typedef struct placer {
     const pl_graph *graph;
     pl_placement *result;
+    rule rule;
     size_t *order;    /* buffers of one program, largest first */
     size_t *placed;   /* those that have a place, by offset */
     int64_t *changes; /* of live bytes, at each step */
 } placer;
 
-static int larger(const pl_graph *graph, size_t a, size_t b)
+/* How early a buffer is to be placed: the more, the earlier. */
+static double rank(const pl_buffer *buffer, rule r)
 {
-    const pl_buffer *x = &graph->buffers[a], *y = &graph->buffers[b];
+    double bytes = (double)buffer->bytes;
+    double life = (double)(buffer->last - buffer->first + 1);
+    switch (r) {
+    case BY_AREA:
+        return bytes * life;
+    case BY_LIFE:
+        return life;
+    case BY_END:
+        return (double)buffer->last;
+    default:
+        return bytes;
+    }
+}
+
+static int earlier(const placer *p, size_t a, size_t b)
+{
+    const pl_buffer *x = &p->graph->buffers[a], *y = &p->graph->buffers[b];
+    double first = rank(x, p->rule), second = rank(y, p->rule);
+    if (first != second)
+        return first > second;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes;
     return a < b; /* one order for one graph, whatever the sort */
 }
 
 /* Heapsort: in place, no worst case, and no library sort that allocates. */
-static void sift(const pl_graph *graph, size_t *order, size_t root, size_t n)
+static void sift(const placer *p, size_t root, size_t n)
 {
+    size_t *order = p->order;
     for (size_t child; (child = 2 * root + 1) < n; root = child) {
-        if (child + 1 < n && larger(graph, order[child], order[child + 1]))
+        if (child + 1 < n && earlier(p, order[child], order[child + 1]))
             child++;
-        if (!larger(graph, order[root], order[child]))
+        if (!earlier(p, order[root], order[child]))
             return;
         size_t swap = order[root];
         order[root] = order[child];
@@ -35,15 +61,15 @@ static void sift(const pl_graph *graph, size_t *order, size_t root, size_t n)
     }
 }
 
-static void sort_by_size(const pl_graph *graph, size_t *order, size_t n)
+static void sort_order(const placer *p, size_t n)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sift(graph, order, i, n);
+        sift(p, i, n);
     for (size_t end = n; end-- > 1;) {
-        size_t swap = order[0];
-        order[0] = order[end];
-        order[end] = swap;
-        sift(graph, order, 0, end);
+        size_t swap = p->order[0];
+        p->order[0] = p->order[end];
+        p->order[end] = swap;
+        sift(p, 0, end);
     }
 }
 
@@ -78,16 +104,14 @@ static void place_one(placer *p, size_t n_placed, size_t id, size_t base)
     p->placed[slot] = id;
 }
 
-static size_t place_program(placer *p, int program)
+/* Places the n buffers of p->order by one rule; returns what they take. */
+static size_t place_by(placer *p, rule r, size_t n)
 {
     const pl_graph *graph = p->graph;
-    size_t n = 0, end = 0, base = p->result->throughout_bytes;
+    size_t end = 0, base = p->result->throughout_bytes;
 
-    for (size_t i = 0; i < graph->n_buffers; i++)
-        if (!pl_class_lives_throughout(graph->buffers[i].class) &&
-            graph->buffers[i].program == program)
-            p->order[n++] = i;
-    sort_by_size(graph, p->order, n);
+    p->rule = r;
+    sort_order(p, n);
     for (size_t i = 0; i < n; i++) {
         size_t id = p->order[i];
         place_one(p, i, id, base);
@@ -97,6 +121,31 @@ static size_t place_program(placer *p, int program)
             end = top;
     }
     return end;
+}
+
+static size_t gather(placer *p, int program)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->graph->n_buffers; i++)
+        if (!pl_class_lives_throughout(p->graph->buffers[i].class) &&
+            p->graph->buffers[i].program == program)
+            p->order[n++] = i;
+    return n;
+}
+
+/* The best of the rules, tried until one meets the bound. */
+static size_t place_program(placer *p, size_t n, size_t bound)
+{
+    size_t best = SIZE_MAX;
+    rule chosen = BY_SIZE;
+    for (int r = 0; r < RULES && best > bound; r++) {
+        size_t bytes = place_by(p, (rule)r, n);
+        if (bytes < best) {
+            best = bytes;
+            chosen = (rule)r;
+        }
+    }
+    return p->rule == chosen ? best : place_by(p, chosen, n);
 }
 
 /* The most bytes that are live at one step of `program`: what begins and ends
@@ -129,15 +178,6 @@ static size_t most_live(placer *p, int program, size_t n)
             p->result->class_bytes[program][buffer->class] += buffer->bytes;
     }
     return most;
-}
-
-static size_t count_of(const pl_graph *graph, int program)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < graph->n_buffers; i++)
-        n += !pl_class_lives_throughout(graph->buffers[i].class) &&
-             graph->buffers[i].program == program;
-    return n;
 }
 
 /* Every later sum is at most this one, so this is the only overflow check. */
@@ -205,8 +245,9 @@ pl_status pl_place(pl_placement *placement, const pl_graph *graph,
 
     place_throughout(placement, graph);
     for (int program = 0; program < PL_PROGRAM_COUNT; program++) {
-        size_t bytes = place_program(&p, program);
-        size_t live = most_live(&p, program, count_of(graph, program));
+        size_t n = gather(&p, program);
+        size_t live = most_live(&p, program, n);
+        size_t bytes = place_program(&p, n, live);
         placement->program_bytes[program] = bytes;
         if (bytes > most)
             most = bytes;

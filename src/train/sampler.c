@@ -51,7 +51,7 @@ const float *pl_sampler_logits(pl_sampler *sampler)
 
     /* A window that slid has other positions: nothing of the cache holds. And
      * if all is cached, the last row is needed once more for its logits. */
-    if (sampler->count > T)
+    if (sampler->count > T || session->gpt.layout.cache == PL_CACHE_NONE)
         sampler->cached = 0;
     else if (sampler->cached == window)
         sampler->cached--;

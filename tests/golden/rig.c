@@ -81,8 +81,7 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
     assert_int_equal(pl_device_used_bytes(r->device),
                      r->gpt.placement.arena_bytes);
     load_weights(r, f);
-    r->scalars = (pl_scalars)
-    {
+    r->scalars = (pl_scalars){
         .loss_scale = 1.0,
         .dlogit_scale = (float)(1.0 / (double)(r->batch * r->T)),
         .seed = (uint32_t)fixture_config(f, "seed"),

@@ -10,6 +10,7 @@ enum { V = 11, POSITIONS = 80, TOKENS = 200 };
 typedef struct shape {
     size_t rows, T, C, position;
     double p;
+    pl_storage kept; /* of both tables; of one if it is float16 */
 } shape;
 
 static int32_t tokens[TOKENS];
@@ -37,6 +38,10 @@ static void forward_case(const pl_kernels *set, const void *of, int nth,
 {
     const shape *s = of;
     const size_t n = s->rows * s->C;
+    const float *wte = fenced_random(V * s->C, 1, 1),
+                *wpe = fenced_random(POSITIONS * s->C, 2, 1);
+    const pl_storage wpe_kept = s->kept == PL_STORE_F16 ? PL_STORE_F32
+                                                        : s->kept;
     const pl_embed args = { .x = fenced_blank(n),
                             .tokens = tokens,
                             .token_stride = s->T + 1,
@@ -44,9 +49,12 @@ static void forward_case(const pl_kernels *set, const void *of, int nth,
                             .T = s->T,
                             .C = s->C,
                             .position = s->position,
-                            .wte = fenced_random(V * s->C, 1, 1),
-                            .wpe = fenced_random(POSITIONS * s->C, 2, 1),
-                            .dropout = make_dropout(s->p) };
+                            .wte = stored_input(wte, V * s->C, s->kept),
+                            .wpe = stored_input(wpe, POSITIONS * s->C,
+                                                wpe_kept),
+                            .dropout = make_dropout(s->p),
+                            .wte_storage = s->kept,
+                            .wpe_storage = wpe_kept };
     RUN_OP(set, embed, &args, nth);
     outcome_add(out, args.x, n);
 }
@@ -71,15 +79,16 @@ static void backward_case(const pl_kernels *set, const void *of, int nth,
 
 static void tables_of_any_width_agree(void **state)
 {
-    static const size_t sizes[] = { 0, 1, 7, 8, 9, 67, 150 };
+    static const size_t sizes[] = { 0, 1, 7, 8, 9, 67, 300 };
     static const size_t periods[] = { 1, 7, 67 };
     (void)state;
     for (int r = 0; r < 6; r++)
         for (int t = 0; t < 3; t++)
             for (int c = 0; c < 7; c++)
-                for (int p = 0; p < 2; p++) {
-                    const shape s = { sizes[r], periods[t], sizes[c],
-                                      (size_t)(5 * p), p * 0.2 };
+                for (int p = 0; p < 2 * STORAGES; p++) {
+                    const shape s = { sizes[r],    periods[t],
+                                      sizes[c],    (size_t)(p % 2 * 5),
+                                      p % 2 * 0.2, storages[p / 2] };
                     judge(forward_case, &s, &forward_allowed);
                     judge(backward_case, &s, &backward_allowed);
                 }
@@ -161,12 +170,15 @@ static void the_references_gradients_are_its_slopes(void **state)
 
 static void nothing_is_read_beyond_the_end(void **state)
 {
-    const shape dropped = { 9, 7, 67, 2, 0.2 }, whole = { 9, 7, 67, 2, 0 };
     (void)state;
-    judge(forward_case, &dropped, &forward_allowed);
-    judge(backward_case, &dropped, &backward_allowed);
-    judge(forward_case, &whole, &forward_allowed);
-    judge(backward_case, &whole, &backward_allowed);
+    for (int i = 0; i < STORAGES; i++) {
+        const shape dropped = { 9, 7, 67, 2, 0.2, storages[i] },
+                    whole = { 9, 7, 67, 2, 0, storages[i] };
+        judge(forward_case, &dropped, &forward_allowed);
+        judge(backward_case, &dropped, &backward_allowed);
+        judge(forward_case, &whole, &forward_allowed);
+        judge(backward_case, &whole, &backward_allowed);
+    }
 }
 
 int main(void)

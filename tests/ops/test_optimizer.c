@@ -1,4 +1,4 @@
-/* test_optimizer.c: sums of squares and AdamW. */
+/* test_optimizer.c: sums of squares, and AdamW whose state is float32. */
 #include "../support/kernel_cases.h"
 
 /* Both are defined to the bit and use no fused operation. */
@@ -111,8 +111,19 @@ static void a_first_step_without_gradient_stays_put(void **state)
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++) {
         const pl_kernels set = pl_kernels_for((pl_isa)isa);
         float w = 0.5f, g = 0, m = 0, v = 0;
-        const pl_adamw args = { &w,    &g,    &m,    &v,   1,     1, 0.1f,
-                                0.95f, 0.05f, 1e-2f, 0.2f, 1e-8f, 1 };
+        const pl_adamw args = { .w = &w,
+                                .g = &g,
+                                .m = &m,
+                                .v = &v,
+                                .count = 1,
+                                .keep = 1,
+                                .beta1_rest = 0.1f,
+                                .beta2 = 0.95f,
+                                .beta2_rest = 0.05f,
+                                .step_size = 1e-2f,
+                                .root_correction = 0.2f,
+                                .eps = 1e-8f,
+                                .clip = 1 };
         set.adamw(&args, 0, 1);
         assert_true(w == 0.5f && m == 0 && v == 0 && g == 0);
     }

@@ -54,11 +54,11 @@ static inline float marked_nan(uint32_t mark)
 
 /* `count` elements between two fences, whose odd width puts the buffer on no
  * vector's boundary. */
-static inline void *fenced_stored(size_t count, const void *fence,
-                                  const void *body, pl_storage storage)
+static inline void *fenced_sized(size_t count, size_t size, const void *fence,
+                                 const void *body)
 {
-    fenced f = { .size = pl_storage_bytes(storage), .count = count };
-    const size_t before = FENCE + count, size = f.size;
+    fenced f = { .size = size, .count = count };
+    const size_t before = FENCE + count;
     memcpy(f.fence, fence, size);
     if (fenced_guarded) {
         const size_t page = (size_t)sysconf(_SC_PAGESIZE),
@@ -81,6 +81,12 @@ static inline void *fenced_stored(size_t count, const void *fence,
     assert_true(fenced_count < FENCED_MAX);
     fenced_all[fenced_count++] = f;
     return f.block + FENCE * size;
+}
+
+static inline void *fenced_stored(size_t count, const void *fence,
+                                  const void *body, pl_storage storage)
+{
+    return fenced_sized(count, pl_storage_bytes(storage), fence, body);
 }
 
 static inline float *fenced_make(size_t count, float fence, float body)

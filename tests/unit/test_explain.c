@@ -275,6 +275,24 @@ static void sizes_beyond_any_address_space_are_refused(void **state)
     assert_non_null(strstr(err.text, "address space"));
 }
 
+static void a_failed_allocation_is_an_error_not_a_crash(void **state)
+{
+    (void)state;
+    pl_nanogpt_job job = story();
+    pl_nanogpt_result r;
+    long nth = 1;
+    for (;; nth++) {
+        pl_error err = { 0 };
+        pl_arena_fail_at(nth);
+        pl_status status = pl_nanogpt_replay(&job, &r, NULL, NULL, &err);
+        pl_arena_fail_at(0);
+        if (status == PL_OK)
+            break;
+        assert_int_equal(status, PL_E_MEMORY);
+    }
+    assert_true(nth > 1);
+}
+
 static void many_layers_are_replayed_without_the_allocator(void **state)
 {
     (void)state;
@@ -476,6 +494,7 @@ int main(void)
             evaluation_is_the_first_thing_to_fail_where_neither_fits),
         cmocka_unit_test(expandable_segments_need_little_more_than_is_live),
         cmocka_unit_test(sizes_beyond_any_address_space_are_refused),
+        cmocka_unit_test(a_failed_allocation_is_an_error_not_a_crash),
         cmocka_unit_test(many_layers_are_replayed_without_the_allocator),
         cmocka_unit_test(a_freed_block_is_used_again_and_merged),
         cmocka_unit_test(over_the_limit_unused_segments_go_back_first),

@@ -1,7 +1,25 @@
 /* embed.c: token and position tables, forward by rows and backward by columns:
  * two rows may hold the same token, no two threads the same column. */
+#include "kernels/plain/convert.h"
 #include "kernels/plain/mask.h"
 #include "kernels/plain/share.h"
+
+/* Elements of a table that are read as float at a time. */
+enum { PIECE = 256 };
+
+/* x = the stored numbers a and b, element for element. */
+static void add_rows(float *restrict x, const void *a, pl_storage a_storage,
+                     const void *b, pl_storage b_storage, size_t count)
+{
+    float word[PIECE], place[PIECE];
+    for (size_t i = 0; i < count; i += PIECE) {
+        const size_t n = count - i < PIECE ? count - i : PIECE;
+        widen(word, pl_storage_at(a, i, a_storage), n, a_storage);
+        widen(place, pl_storage_at(b, i, b_storage), n, b_storage);
+        for (size_t c = 0; c < n; c++)
+            x[i + c] = word[c] + place[c];
+    }
+}
 
 void PL_K(embed)(const pl_embed *args, int ith, int nth)
 {
@@ -13,11 +31,12 @@ void PL_K(embed)(const pl_embed *args, int ith, int nth)
         const size_t sequence = r / T, position = args->position + r % T;
         const int32_t token =
             args->tokens[sequence * args->token_stride + r % T];
-        const float *restrict word = args->wte + (size_t)token * C;
-        const float *restrict place = args->wpe + position * C;
-        float *restrict x = args->x + r * C;
-        for (size_t c = 0; c < C; c++)
-            x[c] = word[c] + place[c];
+        float *x = args->x + r * C;
+        add_rows(x,
+                 pl_storage_at(args->wte, (size_t)token * C, args->wte_storage),
+                 args->wte_storage,
+                 pl_storage_at(args->wpe, position * C, args->wpe_storage),
+                 args->wpe_storage, C);
         if (drop->threshold)
             mask_apply(drop, 0, (uint32_t)position,
                        drop->sequence + (uint32_t)sequence, 0, C, x, x);

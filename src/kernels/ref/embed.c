@@ -12,8 +12,10 @@ void pl_ref_embed(const pl_embed *args, int ith, int nth)
         const size_t token =
             (size_t)args->tokens[sequence * args->token_stride + r % T];
         for (size_t c = 0; c < C; c++) {
-            const double sum = (double)args->wte[token * C + c] +
-                               (double)args->wpe[row * C + c];
+            const double sum = (double)pl_storage_get(args->wte, token * C + c,
+                                                      args->wte_storage) +
+                               (double)pl_storage_get(args->wpe, row * C + c,
+                                                      args->wpe_storage);
             args->x[r * C + c] = (float)ref_dropped(&args->dropout, 0, sequence,
                                                     row, c, sum);
         }

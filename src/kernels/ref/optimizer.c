@@ -2,6 +2,7 @@
  * contract's own order, so this is float where the contract says float. */
 #include "kernels/ref/ref.h"
 
+#include <float.h>
 #include <math.h>
 
 static double sumsq_block(const float *x, size_t count)
@@ -27,22 +28,119 @@ void pl_ref_sumsq(const pl_sumsq *args, int ith, int nth)
     }
 }
 
+static uint32_t word_of(const pl_adamw *args, pl_rounded what, size_t i)
+{
+    uint32_t word[4];
+    pl_rng_words(PL_RNG_ROUND, args->seed, (uint32_t)(i / 4), args->tensor,
+                 (uint32_t)what, args->step, word);
+    return word[i % 4];
+}
+
+static uint16_t by_chance_bf16(float x, uint32_t word)
+{
+    const uint32_t u = pl_float_bits(x);
+    if (x != x)
+        return pl_bf16_make(x);
+    return (uint16_t)((u + (word >> 16)) >> 16);
+}
+
+/* The code of a magnitude, 0 .. most. */
+static int by_chance_code(float x, float scale, int most, uint32_t word)
+{
+    const float end = (float)(most * most);
+    float y = x * (scale > 0.0f ? end / scale : 0.0f);
+    y = y <= end ? y : end; /* NaN too */
+    const int c = (int)sqrtf(y);
+    const float part = (y - (float)(c * c)) / (float)(2 * c + 1);
+    const int up = (float)(word >> 8) * 0x1p-24f < part;
+    return c + up < most ? c + up : most;
+}
+
+static float scale_of(float most)
+{
+    most = most > FLT_MAX ? FLT_MAX : most;
+    return most < 1e-30f ? 0.0f : most;
+}
+
+static float mean_at(const pl_adamw *args, size_t i)
+{
+    if (!args->m_codes)
+        return args->m[i];
+    const int c = args->m_codes[i];
+    const float size = (float)(c * c) *
+                       (args->m_scales[i / PL_QUANT_BLOCK] / 16129.0f);
+    return c < 0 ? -size : size;
+}
+
+static float square_at(const pl_adamw *args, size_t i)
+{
+    if (!args->m_codes)
+        return args->v[i];
+    const int c = args->v_codes[i];
+    const float root = (float)(c * c) *
+                       (args->v_scales[i / PL_QUANT_BLOCK] / 65025.0f);
+    return root * root;
+}
+
+/* One element; its moments go to *m and *v. */
+static void step_one(const pl_adamw *args, size_t i, float *m, float *v)
+{
+    const float g = args->g[i] * args->clip;
+    float w = args->w_bf16 ? pl_bf16_value(args->w_bf16[i]) : args->w[i];
+    *m = mean_at(args, i);
+    *v = square_at(args, i);
+    w *= args->keep;
+    *m += (g - *m) * args->beta1_rest;
+    *v = *v * args->beta2 + g * g * args->beta2_rest;
+    w -= args->step_size * *m / (sqrtf(*v) / args->root_correction + args->eps);
+    if (args->w_bf16)
+        args->w_bf16[i] = by_chance_bf16(w,
+                                         word_of(args, PL_ROUNDED_WEIGHT, i));
+    else
+        args->w[i] = w;
+    args->g[i] = 0.0f;
+}
+
+/* The moments of elements first .. first + count - 1, one block, as codes. */
+static void keep_codes(const pl_adamw *args, size_t first, size_t count,
+                       const float *m, const float *v)
+{
+    float most_m = 0, most_v = 0;
+    for (size_t i = 0; i < count; i++) {
+        most_m = fabsf(m[i]) > most_m ? fabsf(m[i]) : most_m;
+        most_v = sqrtf(v[i]) > most_v ? sqrtf(v[i]) : most_v;
+    }
+    const float scale_m = scale_of(most_m), scale_v = scale_of(most_v);
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = first + i;
+        const int cm = by_chance_code(fabsf(m[i]), scale_m, 127,
+                                      word_of(args, PL_ROUNDED_MEAN, at));
+        const int cv = by_chance_code(sqrtf(v[i]), scale_v, 255,
+                                      word_of(args, PL_ROUNDED_SQUARE, at));
+        args->m_codes[at] = (int8_t)(m[i] < 0 ? -cm : cm);
+        args->v_codes[at] = (uint8_t)(cv == 0 && scale_v > 0 && v[i] > 0 ? 1
+                                                                         : cv);
+    }
+    args->m_scales[first / PL_QUANT_BLOCK] = scale_m;
+    args->v_scales[first / PL_QUANT_BLOCK] = scale_v;
+}
+
 void pl_ref_adamw(const pl_adamw *args, int ith, int nth)
 {
     (void)nth;
     if (ith)
         return;
-    for (size_t i = 0; i < args->count; i++) {
-        const float g = args->g[i] * args->clip;
-        float w = args->w[i], m = args->m[i], v = args->v[i];
-        w *= args->keep;
-        m += (g - m) * args->beta1_rest;
-        v = v * args->beta2 + g * g * args->beta2_rest;
-        w -= args->step_size * m /
-             (sqrtf(v) / args->root_correction + args->eps);
-        args->w[i] = w;
-        args->m[i] = m;
-        args->v[i] = v;
-        args->g[i] = 0.0f;
+    for (size_t first = 0; first < args->count; first += PL_QUANT_BLOCK) {
+        const size_t rest = args->count - first,
+                     count = rest < PL_QUANT_BLOCK ? rest : PL_QUANT_BLOCK;
+        float m[PL_QUANT_BLOCK], v[PL_QUANT_BLOCK];
+        for (size_t i = 0; i < count; i++)
+            step_one(args, first + i, &m[i], &v[i]);
+        if (args->m_codes) {
+            keep_codes(args, first, count, m, v);
+            continue;
+        }
+        memcpy(args->m + first, m, count * sizeof *m);
+        memcpy(args->v + first, v, count * sizeof *v);
     }
 }
