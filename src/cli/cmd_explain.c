@@ -5,6 +5,7 @@
 #include "cli/explain_view.h"
 #include "cli/term.h"
 #include "plan/memory.h"
+#include "train/runplan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,6 +158,36 @@ static pl_status print_steps(const pl_explain *e, pl_error *err)
     return pl_nanogpt_replay(&e->job, &result, print_event, NULL, err);
 }
 
+/* The same config here: the fastest layout, and the smallest. On the processor
+ * the fastest is also a small one, so no budget is needed to say it. */
+static pl_status plan_own(pl_explain *e, size_t vocab_size, pl_heap *heap,
+                          pl_error *err)
+{
+    pl_config *config;
+    pl_machine machine;
+    pl_run_plan *plan;
+    pl_status status = pl_heap_take(heap, &config, 1, sizeof *config, err);
+    if (!status)
+        status = pl_heap_take(heap, &plan, 1, sizeof *plan, err);
+    if (status)
+        return status;
+    *config = *e->config;
+    config->dtype = "float32";
+    config->init_from = "scratch";
+    config->memory = "auto";
+    status = pl_cli_machine(&machine, PL_MACHINE_PLAN, config, heap, err);
+    if (status)
+        return status;
+    for (int least = 0; least < 2 && !status; least++) {
+        machine.budget_bytes = least ? 1 : SIZE_MAX;
+        status = pl_run_plan_make(plan, config, &machine, vocab_size, NULL,
+                                  heap, err);
+        *(least ? &e->own_least : &e->own_bytes) = plan->total_bytes;
+        *(least ? &e->least_seconds : &e->own_seconds) = plan->update_seconds;
+    }
+    return status;
+}
+
 static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     pl_explain *e;
@@ -177,6 +208,8 @@ static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
     status = find_memory(e, err);
     if (!status)
         status = make_explanation(e, err);
+    if (!status)
+        status = plan_own(e, vocab_size, heap, err);
     if (status)
         return status;
     if (args->flags & FLAG_JSON)

@@ -118,6 +118,8 @@ pl_status pl_explain_print_json(const pl_explain *e, pl_heap *heap,
     pl_json_text_whole(&j, "context_bytes", e->context_bytes);
     put_programs(&j, e);
     put_failure(&j, e);
+    pl_json_text_whole(&j, "plimsoll_bytes", e->own_bytes);
+    pl_json_text_whole(&j, "plimsoll_least_bytes", e->own_least);
     put_lists(&j, e);
     status = pl_json_text_end(&j, err);
     if (!status)

@@ -30,6 +30,10 @@ typedef struct pl_explain {
     pl_explain_way ways[PL_EXPLAIN_WAYS];
     size_t way_count;
     pl_advice_list advice;
+    size_t own_bytes;     /* what Plimsoll needs for all of it, in float32 */
+    size_t own_least;     /* at the least */
+    double own_seconds;   /* per update, as planned for own_bytes */
+    double least_seconds; /* and for own_least */
 } pl_explain;
 
 /* The three columns of every table: training (the larger of the first and a

@@ -27,6 +27,16 @@ typedef struct search {
     pl_error *err;
 } search;
 
+void pl_fit_longest(pl_gpt_layout layouts[2], const pl_gpt_layout *base)
+{
+    for (int i = 0; i < 2; i++) {
+        layouts[i] = *base;
+        layouts[i].micro = i ? 1 : base->batch;
+        layouts[i].chunk_rows = chunks[CHUNKS - 2 + i].chunk_rows;
+        layouts[i].mlp_rows = chunks[CHUNKS - 2 + i].mlp_rows;
+    }
+}
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -143,7 +153,9 @@ static void consider(const search *s, const pl_fit_option *option)
 
 static pl_status search_micro(const search *s, size_t micro)
 {
-    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+    /* many small chunks of many rows would make a long list for little */
+    int most = micro == 1 ? CHUNKS : CHUNKS - 1;
+    for (int chunk = 0; chunk < most; chunk++) {
         pl_fit_option option;
         int found;
         pl_status status = search_levels(s, micro, chunk, &option, &found);

@@ -40,4 +40,8 @@ PL_MUST_CHECK pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
                                       const pl_rates *rates, pl_heap *heap,
                                       pl_error *err);
 
+/* Two of the layouts that a search from `base` may try: none has a longer step
+ * list than the longer one of these, whatever their levels. */
+void pl_fit_longest(pl_gpt_layout layouts[2], const pl_gpt_layout *base);
+
 #endif

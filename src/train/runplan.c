@@ -40,17 +40,23 @@ static size_t arena_budget(size_t budget_bytes, const pl_gpt *other,
     return (budget_bytes - fixed) / 513 * 512;
 }
 
-/* How large the tables of such a model are: those of its literal layout. */
+/* How large the tables of such a model can be: those of the longest lists that
+ * a search tries. */
 static pl_status measure_tables(const pl_shape *shape,
                                 const pl_gpt_layout *base, pl_heap *heap,
                                 pl_gpt *gpt, size_t *bytes, pl_error *err)
 {
-    pl_heap trial = pl_heap_make(heap->limit_bytes);
-    pl_gpt_layout frugal = *base;
-    frugal.chunk_rows = frugal.mlp_rows = 64; /* the longest lists */
-    pl_status status = pl_gpt_make_training(gpt, shape, &frugal, &trial, err);
-    *bytes = trial.taken_bytes;
-    pl_heap_close(&trial);
+    pl_gpt_layout layouts[2];
+    pl_status status = PL_OK;
+    pl_fit_longest(layouts, base);
+    *bytes = 0;
+    for (int i = 0; i < 2 && !status; i++) {
+        pl_heap trial = pl_heap_make(heap->limit_bytes);
+        status = pl_gpt_make_training(gpt, shape, &layouts[i], &trial, err);
+        if (trial.taken_bytes > *bytes)
+            *bytes = trial.taken_bytes;
+        pl_heap_close(&trial);
+    }
     return status;
 }
 

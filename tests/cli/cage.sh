@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# memory = '2GB' is a promise: a run inside a memory cgroup (or, where none can
+# be made, under a limit of its address space) that allows exactly its plan.
+# A twin of the story's model, 128 channels wide, trains, evaluates and saves in
+# it, literally and at the smallest plan; with less it refuses at once. With
+# PL_TEST_LONG=1 the story's own model does, which takes some minutes.
+set -eu
+. tests/support/cli.sh
+cage=$PWD/tests/support/memory_cage.sh
+configs=$PWD/config
+cd "$TMP_DIR"
+
+# GPT-2 tokens: any will do, of two bytes that are not zero, below 50304
+mkdir -p data/random
+LC_ALL=C awk 'BEGIN { for (i = 0; i < 100000; i++)
+    printf "%c%c", 1 + (i * 7919) % 250, 1 + (i * 104729) % 190 }' \
+    >data/random/train.bin
+cp data/random/train.bin data/random/val.bin
+
+run=(--dataset=random --gradient_accumulation_steps=1 --eval_iters=1
+    --eval_interval=1 --max_iters=1 --dtype=float32 --vocab_size=50304)
+
+# plan_of SETTINGS...: sets $arena, $reserve, $least
+plan_of() {
+    expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" "${run[@]}" "$@" \
+        --json
+    arena=$(number arena_bytes)
+    reserve=$(number reserve_bytes)
+    least=$(number smallest_arena_bytes)
+}
+
+# caged BYTES SETTINGS...: trains in a cage of so many bytes
+caged() {
+    local bytes=$1
+    shift
+    expect 0 bash "$cage" "$bytes" "$PLIMSOLL" train \
+        "$configs/train_fineweb.py" "${run[@]}" --out_dir=out "$@"
+    peak=$(sed -n 's/^peak memory: .*(\([0-9]*\) bytes).*/\1/p' <<<"$out")
+    [ -n "$peak" ] || fail "no peak: $out"
+    echo "cage $bytes: arena $arena reserve $reserve peak $peak"
+    [ "$peak" -le $((arena + reserve)) ] || fail "peak $peak over the plan"
+    [ "$peak" -ge $((arena - arena / 100)) ] || fail "peak $peak: no such arena"
+}
+
+try_model() {
+    # the config as it stands, level 0, all sequences at once
+    plan_of "$@" --fit=exact
+    full=$arena
+    caged $((arena + reserve)) "$@" --fit=exact
+    # accumulation changes no byte: the full config has the same plan
+    plan_of "$@" --fit=exact --gradient_accumulation_steps=32
+    [ "$arena" = "$full" ] || fail "accumulation 32: $arena, 1: $full"
+
+    # the smallest plan there is
+    plan_of "$@" --memory=1
+    arena=$least
+    plan_of "$@" --memory=$((least + reserve))
+    says '"fits": true'
+    caged $((arena + reserve)) "$@" --memory=$((least + reserve))
+
+    # and with 5 % less it refuses, at once, with the numbers
+    expect 5 "$PLIMSOLL" train "$configs/train_fineweb.py" "${run[@]}" \
+        --out_dir=no "$@" --memory=$(((least + reserve) * 95 / 100))
+    says '[0-9]+ bytes are missing'
+    says_not '^iter'
+}
+
+bash "$cage" --kind || true
+try_model --n_embd=128 --n_layer=3 --n_head=4 --block_size=128 --batch_size=4
+if [ "${PL_TEST_LONG:-0}" = 1 ]; then
+    try_model
+fi

@@ -1,0 +1,375 @@
+/* test_cpu_steps.c: what a buffer's dtype and a step's flags become when a
+ * step is handed to a kernel: against the kernel called by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/cpu_steps.h"
+#include "device/device.h"
+
+#include <string.h>
+
+enum { ROWS = 6, IN = 5, OUT = 18, H = 2, D = 3, C = H * D, MOST = 1024 };
+
+static const struct {
+    pl_dtype dtype;
+    pl_storage storage;
+    unsigned round;
+} kinds[] = { { PL_F32, PL_STORE_F32, 0 },
+              { PL_BF16, PL_STORE_BF16, PL_STEP_ROUND_BF16 },
+              { PL_F16, PL_STORE_F16, PL_STEP_ROUND_F16 } };
+enum { KINDS = 3, MAX_BUFFERS = 8 };
+
+/* A graph of buffers alone, each with room for MOST floats. */
+typedef struct rig {
+    pl_graph graph;
+    pl_buffer buffers[MAX_BUFFERS];
+    void *memory[MAX_BUFFERS];
+    float room[MAX_BUFFERS][MOST];
+    pl_scalars scalars;
+    cpu_context context;
+    pl_step step;
+} rig;
+
+static void rig_begin(rig *r, pl_op op)
+{
+    memset(r, 0, sizeof *r);
+    r->graph.buffers = r->buffers;
+    r->graph.n_buffers = 1;
+    r->graph.scalars = 0;
+    r->memory[0] = &r->scalars;
+    r->context = (cpu_context){ .graph = &r->graph,
+                                .memory = r->memory,
+                                .kernels = pl_kernels_for(pl_cpu_isa()) };
+    r->step = (pl_step){ .op = op, .layer = -1 };
+}
+
+/* The next argument; its numbers are different for every `seed`. */
+static void *rig_arg(rig *r, pl_dtype dtype, pl_storage storage, size_t cols,
+                     uint32_t seed)
+{
+    const int id = (int)r->graph.n_buffers++;
+    float *x = r->room[id];
+    assert_true(id < MAX_BUFFERS);
+    r->buffers[id] = (pl_buffer){ .dtype = dtype, .shape = { 1, cols } };
+    r->memory[id] = x;
+    for (size_t i = 0; i < MOST; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        pl_storage_put(x, i, (float)(seed >> 20) / 4096.0f, storage);
+    }
+    r->step.args[r->step.n_args++] = (pl_arg){ .buffer = id };
+    return x;
+}
+
+static void rig_run(rig *r)
+{
+    for (int ith = 0; ith < 2; ith++)
+        pl_cpu_run_step(&r->context, &r->step, ith, 2);
+}
+
+static void weights_and_activations_of_a_product(void **state)
+{
+    static rig r;
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int turned = 0; turned < 2; turned++)
+            for (int copy = 0; copy < 2; copy++) {
+                const pl_storage s = kinds[kind].storage;
+                const pl_dtype dtype = kinds[kind].dtype;
+                rig_begin(&r, turned ? PL_OP_MATMUL_T : PL_OP_MATMUL);
+                void *y = rig_arg(&r, dtype, s, OUT, 1);
+                void *x = rig_arg(&r, dtype, s, IN, 2);
+                /* a stored copy of the weights, or rounding on the way */
+                void *w = rig_arg(&r, copy ? dtype : PL_F32,
+                                  copy ? s : PL_STORE_F32, OUT, 3);
+                float *bias = turned
+                                  ? NULL
+                                  : rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 4);
+                float want[ROWS * OUT];
+                r.step.rows = ROWS;
+                r.step.cols = OUT;
+                r.step.inner = IN;
+                r.step.flags = copy ? 0 : kinds[kind].round;
+                rig_run(&r);
+                const pl_gemm g = {
+                    .M = ROWS,
+                    .N = OUT,
+                    .K = IN,
+                    .a = x,
+                    .a_row = IN,
+                    .a_col = 1,
+                    .b = w,
+                    .b_row = turned ? 1 : OUT,
+                    .b_col = turned ? IN : 1,
+                    .c = want,
+                    .c_row = OUT,
+                    .bias = bias,
+                    .start = turned ? PL_GEMM_ZERO : PL_GEMM_BIAS,
+                    .a_storage = s,
+                    .b_storage = copy ? s : PL_STORE_F32,
+                    .b_round = copy ? PL_STORE_F32 : s,
+                    .c_storage = s,
+                };
+                r.context.kernels.gemm(&g, 0, 1);
+                assert_memory_equal(y, want, ROWS * OUT * pl_storage_bytes(s));
+            }
+}
+
+static void a_weights_gradient_of_stored_activations(void **state)
+{
+    static rig r;
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const pl_storage s = kinds[kind].storage;
+        float want[IN * OUT];
+        rig_begin(&r, PL_OP_MATMUL_DW);
+        float *dw = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 1);
+        void *x = rig_arg(&r, kinds[kind].dtype, s, IN, 2);
+        void *dy = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 3);
+        memcpy(want, dw, sizeof want);
+        r.step.rows = ROWS;
+        r.step.cols = OUT;
+        r.step.inner = IN;
+        rig_run(&r);
+        const pl_gemm g = { .M = IN,
+                            .N = OUT,
+                            .K = ROWS,
+                            .a = x,
+                            .a_row = 1,
+                            .a_col = IN,
+                            .b = dy,
+                            .b_row = OUT,
+                            .b_col = 1,
+                            .c = want,
+                            .c_row = OUT,
+                            .start = PL_GEMM_KEEP,
+                            .a_storage = s };
+        r.context.kernels.gemm(&g, 0, 1);
+        assert_memory_equal(dw, want, sizeof want);
+    }
+}
+
+static void rows_that_are_kept_in_16_bits(void **state)
+{
+    static rig r;
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const pl_storage s = kinds[kind].storage;
+        const size_t bytes = ROWS * OUT * pl_storage_bytes(s);
+        float want[ROWS * OUT], stats[2 * ROWS];
+        rig_begin(&r, PL_OP_LAYERNORM);
+        void *y = rig_arg(&r, kinds[kind].dtype, s, OUT, 1);
+        rig_arg(&r, PL_F32, PL_STORE_F32, 2, 2);
+        float *x = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 3);
+        float *weight = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 4);
+        float *bias = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 5);
+        r.step.rows = ROWS;
+        r.step.cols = OUT;
+        rig_run(&r);
+        const pl_layernorm n = { .y = want,
+                                 .stats = stats,
+                                 .x = x,
+                                 .weight = weight,
+                                 .bias = bias,
+                                 .rows = ROWS,
+                                 .C = OUT,
+                                 .y_storage = s };
+        r.context.kernels.layernorm(&n, 0, 1);
+        assert_memory_equal(y, want, bytes);
+
+        rig_begin(&r, PL_OP_GELU);
+        y = rig_arg(&r, kinds[kind].dtype, s, OUT, 1);
+        void *fc = rig_arg(&r, kinds[kind].dtype, s, OUT, 2);
+        r.step.rows = ROWS;
+        r.step.cols = OUT;
+        rig_run(&r);
+        const pl_gelu g = { .y = want,
+                            .x = fc,
+                            .count = ROWS * OUT,
+                            .y_storage = s,
+                            .x_storage = s };
+        r.context.kernels.gelu(&g, 0, 1);
+        assert_memory_equal(y, want, bytes);
+
+        rig_begin(&r, PL_OP_GELU_BWD);
+        float *d = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 1);
+        fc = rig_arg(&r, kinds[kind].dtype, s, OUT, 2);
+        memcpy(want, d, sizeof want);
+        r.step.rows = ROWS;
+        r.step.cols = OUT;
+        rig_run(&r);
+        const pl_gelu_bwd b = {
+            .d = want, .x = fc, .count = ROWS * OUT, .x_storage = s
+        };
+        r.context.kernels.gelu_bwd(&b, 0, 1);
+        assert_memory_equal(d, want, sizeof want);
+    }
+}
+
+/* Rows in two parts through the cache give the rows of the whole. */
+static void attention_through_the_cache_equals_the_whole(void **state)
+{
+    static rig whole, append, cached;
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const pl_storage s = kinds[kind].storage;
+        const pl_dtype dtype = kinds[kind].dtype;
+        rig_begin(&whole, PL_OP_ATTENTION);
+        void *want = rig_arg(&whole, dtype, s, C, 1);
+        rig_arg(&whole, PL_F32, PL_STORE_F32, 1, 2);
+        void *qkv = rig_arg(&whole, dtype, s, 3 * C, 3);
+        float scratch[4 * 16 * 2 * PL_ATTENTION_BLOCK];
+        rig_arg(&whole, PL_F32, PL_STORE_F32, 1, 4);
+        whole.memory[4] = scratch;
+        whole.step.rows = whole.step.T = ROWS;
+        whole.step.heads = H;
+        whole.step.inner = D;
+        rig_run(&whole);
+
+        rig_begin(&append, PL_OP_CACHE_APPEND);
+        void *cache = rig_arg(&append, dtype, s, C, 5);
+        rig_arg(&append, dtype, s, 3 * C, 6);
+        rig_begin(&cached, PL_OP_ATTENTION_CACHED);
+        void *got = rig_arg(&cached, dtype, s, C, 7);
+        rig_arg(&cached, dtype, s, 3 * C, 8);
+        rig_arg(&cached, dtype, s, C, 9);
+        rig_arg(&cached, PL_F32, PL_STORE_F32, 1, 10);
+        cached.memory[3] = cache;
+        cached.memory[4] = scratch;
+        append.step.T = cached.step.T = ROWS;
+        append.step.heads = cached.step.heads = H;
+        append.step.inner = cached.step.inner = D;
+        for (uint32_t at = 0; at < ROWS; at += 4) {
+            append.memory[2] = cached.memory[2] = pl_storage_at(qkv, at * 3 * C,
+                                                                s);
+            append.scalars.position = cached.scalars.position = at;
+            append.scalars.rows = cached.scalars.rows = at ? ROWS - 4 : 4;
+            rig_run(&append);
+            cached.memory[1] = pl_storage_at(got, at * C, s);
+            rig_run(&cached);
+        }
+        assert_memory_equal(got, want, ROWS * C * pl_storage_bytes(s));
+    }
+}
+
+static void the_gradients_of_attention_read_what_is_kept(void **state)
+{
+    static rig r;
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const pl_storage s = kinds[kind].storage;
+        const pl_dtype dtype = kinds[kind].dtype;
+        float want[ROWS * 3 * C], scratch[4 * 16 * 2 * PL_ATTENTION_BLOCK];
+        rig_begin(&r, PL_OP_ATTENTION_BWD);
+        float *dqkv = rig_arg(&r, PL_F32, PL_STORE_F32, 3 * C, 1);
+        float *dout = rig_arg(&r, PL_F32, PL_STORE_F32, C, 2);
+        void *qkv = rig_arg(&r, dtype, s, 3 * C, 3);
+        void *out = rig_arg(&r, dtype, s, C, 4);
+        float *lse = rig_arg(&r, PL_F32, PL_STORE_F32, 1, 5);
+        rig_arg(&r, PL_F32, PL_STORE_F32, 1, 6);
+        r.memory[6] = scratch;
+        r.step.rows = r.step.T = ROWS;
+        r.step.heads = H;
+        r.step.inner = D;
+        rig_run(&r);
+        const pl_attention_bwd b = { .dqkv = want,
+                                     .dout = dout,
+                                     .qkv = qkv,
+                                     .out = out,
+                                     .lse = lse,
+                                     .B = 1,
+                                     .T = ROWS,
+                                     .H = H,
+                                     .D = D,
+                                     .scratch = scratch,
+                                     .qkv_storage = s,
+                                     .out_storage = s };
+        r.context.kernels.attention_bwd(&b, 0, 1);
+        assert_memory_equal(dqkv, want, sizeof want);
+    }
+}
+
+static void adamw_of_small_weights_and_moments(void **state)
+{
+    enum { N = 300 };
+    static rig r;
+    (void)state;
+    for (int skipped = 0; skipped < 2; skipped++) {
+        rig_begin(&r, PL_OP_ADAMW);
+        uint16_t *w = rig_arg(&r, PL_BF16, PL_STORE_BF16, N, 1);
+        float *g = rig_arg(&r, PL_F32, PL_STORE_F32, N, 2);
+        void *m = rig_arg(&r, PL_U8, PL_STORE_F32, N, 3);
+        void *v = rig_arg(&r, PL_U8, PL_STORE_F32, N, 4);
+        float *ms = rig_arg(&r, PL_F32, PL_STORE_F32, 2, 5);
+        float *vs = rig_arg(&r, PL_F32, PL_STORE_F32, 2, 6);
+        uint16_t w2[N], before[N];
+        float g2[N], ms2[2], vs2[2];
+        int8_t m2[N];
+        uint8_t v2[N];
+        memcpy(before, w, sizeof before);
+        memcpy(w2, w, sizeof w2);
+        memcpy(g2, g, sizeof g2);
+        memcpy(m2, m, sizeof m2);
+        memcpy(v2, v, sizeof v2);
+        memcpy(ms2, ms, sizeof ms2);
+        memcpy(vs2, vs, sizeof vs2);
+        r.step.rows = N;
+        r.step.inner = 21;
+        r.scalars = (pl_scalars){ .learning_rate = 0.01,
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.95,
+                                  .eps = 1e-8,
+                                  .correction1 = 1,
+                                  .correction2 = 1,
+                                  .clip = 1,
+                                  .seed = 5,
+                                  .step = 9,
+                                  .skipped = (uint32_t)skipped };
+        rig_run(&r);
+        const pl_adamw a = { .g = g2,
+                             .count = N,
+                             .keep = 1,
+                             .beta1_rest = (float)(1 - 0.9),
+                             .beta2 = 0.95f,
+                             .beta2_rest = (float)(1 - 0.95),
+                             .step_size = 0.01f,
+                             .root_correction = 1,
+                             .eps = 1e-8f,
+                             .clip = 1,
+                             .w_bf16 = w2,
+                             .m_codes = m2,
+                             .v_codes = v2,
+                             .m_scales = ms2,
+                             .v_scales = vs2,
+                             .seed = 5,
+                             .step = 9,
+                             .tensor = 21 };
+        if (!skipped) {
+            r.context.kernels.adamw(&a, 0, 1);
+            assert_true(memcmp(w, before, sizeof before) != 0);
+        }
+        assert_memory_equal(w, w2, sizeof w2);
+        assert_memory_equal(m, m2, sizeof m2);
+        assert_memory_equal(v, v2, sizeof v2);
+        assert_memory_equal(ms, ms2, sizeof ms2);
+        assert_memory_equal(vs, vs2, sizeof vs2);
+        for (int i = 0; i < N; i++)
+            assert_true(g[i] == 0.0f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_and_activations_of_a_product),
+        cmocka_unit_test(a_weights_gradient_of_stored_activations),
+        cmocka_unit_test(rows_that_are_kept_in_16_bits),
+        cmocka_unit_test(attention_through_the_cache_equals_the_whole),
+        cmocka_unit_test(the_gradients_of_attention_read_what_is_kept),
+        cmocka_unit_test(adamw_of_small_weights_and_moments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
