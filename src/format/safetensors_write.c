@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRY_BYTES = 512 };
+enum {
+    ENTRY_BYTES = 512,
+    MOST_DIRTY_BYTES = 64 * 1024 * 1024, /* that wait for the disk in memory */
+};
 
 static const char head[] = "{\"__metadata__\":{\"format\":\"pt\"}";
 
@@ -99,6 +102,7 @@ static pl_status write_data(pl_file *file, const pl_tensor_source *source,
                             void *slice, size_t slice_bytes, pl_error *err)
 {
     pl_status status = PL_OK;
+    uint64_t unsynced = 0;
     for (size_t i = 0; i < source->count && !status; i++) {
         pl_tensor_info info;
         describe(source, i, &info);
@@ -109,6 +113,12 @@ static pl_status write_data(pl_file *file, const pl_tensor_source *source,
             source->read(source->context, i, (size_t)at, slice, bytes);
             status = pl_file_append(file, slice, bytes, err);
             at += bytes;
+            unsynced += bytes;
+            if (!status && unsynced >= MOST_DIRTY_BYTES) {
+                status = pl_file_sync(file, err);
+                pl_file_drop_cache(file);
+                unsynced = 0;
+            }
         }
     }
     return status;

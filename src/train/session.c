@@ -207,6 +207,26 @@ static pl_status make_plan(pl_session *session, const pl_machine *machine,
     return PL_OK;
 }
 
+/* Files in memory (tmpfs) are memory: a checkpoint, and the one it replaces. */
+static pl_status check_medium(pl_session *session, const pl_machine *machine,
+                              pl_error *err)
+{
+    uint64_t files = 2 * pl_checkpoint_bytes(session);
+    uint64_t run = session->gpt.placement.arena_bytes + session->reserve_bytes;
+    pl_disk_medium medium;
+    pl_status status = pl_disk_look(session->config->out_dir, &medium, err);
+    if (status || medium == PL_DISK_STORAGE ||
+        run + files <= machine->budget_bytes)
+        return status;
+    return pl_fail(err, PL_E_MEMORY,
+                   "out_dir %s is in memory (tmpfs): two checkpoints of %llu "
+                   "bytes count, and with them the run needs %llu of %zu bytes "
+                   "(%s). Choose an out_dir on a disk",
+                   session->config->out_dir, (unsigned long long)files / 2,
+                   (unsigned long long)(run + files), machine->budget_bytes,
+                   machine->budget_from);
+}
+
 /* Everything that needs no memory of the model's size. */
 static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
@@ -221,6 +241,8 @@ static pl_status open_surroundings(pl_session *session,
     if (status)
         return status;
     status = make_plan(session, machine, err);
+    if (!status && !session->config->eval_only)
+        status = check_medium(session, machine, err);
     if (!status && !session->config->eval_only)
         status = pl_outdir_open(&session->lock, session->config->out_dir,
                                 pl_checkpoint_bytes(session), err);

@@ -112,3 +112,13 @@ says 'gpt2-xl'
 expect 5 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=1MB
 says 'bytes are missing'
 expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=lots
+
+# an out_dir in memory counts against the budget
+if [ -d /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
+    expect 0 "$PLIMSOLL" plan --dataset=cats "${tiny[@]}" --json
+    just=$(number total_bytes)
+    expect 5 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory="$just" \
+        --out_dir=/dev/shm/plimsoll-test-out
+    says 'is in memory \(tmpfs\)'
+    [ ! -e /dev/shm/plimsoll-test-out ] || fail "it was made all the same"
+fi
