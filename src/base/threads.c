@@ -17,6 +17,20 @@
  * slice. */
 enum { SPINS = 4000 };
 
+/* The thread sanitizer keeps its own state on every stack. */
+#if defined(__SANITIZE_THREAD__)
+#define PL_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PL_TSAN 1
+#endif
+#endif
+#ifdef PL_TSAN
+enum { SANITIZER_STACK_BYTES = 4 * 1024 * 1024 };
+#else
+enum { SANITIZER_STACK_BYTES = 0 };
+#endif
+
 typedef struct worker {
     struct pl_threads *pool;
     pthread_t thread;
@@ -147,7 +161,8 @@ pl_status pl_threads_open(pl_threads **out, int count, pl_heap *heap,
     pthread_cond_init(&pool->passed, NULL);
     pool->spins = count <= pl_cpu_count() ? SPINS : 0;
     pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, PL_THREAD_STACK_BYTES);
+    pthread_attr_setstacksize(&attr,
+                              PL_THREAD_STACK_BYTES + SANITIZER_STACK_BYTES);
     for (; started < count && !error; started += !error) {
         worker *each = &pool->workers[started];
         *each = (worker){ .pool = pool, .ith = started };
