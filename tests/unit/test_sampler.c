@@ -154,6 +154,14 @@ static void no_temperature_takes_the_likeliest(void **state)
     assert_int_equal(choose(logits, 3, 0.0, 0, 0xffffffffu), 1);
 }
 
+static void logits_that_are_no_numbers_choose_nothing(void **state)
+{
+    (void)state;
+    const float logits[] = { NAN, NAN, NAN };
+    assert_int_equal(choose(logits, 3, 0.8, 2, 7), -1);
+    assert_int_equal(choose(logits, 3, 0.0, 0, 7), -1);
+}
+
 static void top_k_leaves_only_the_likeliest_and_their_equals(void **state)
 {
     (void)state;
@@ -191,6 +199,7 @@ int main(void)
         cmocka_unit_test(one_token_at_a_time_equals_all_at_once),
         cmocka_unit_test(the_same_seed_writes_the_same_text_on_any_threads),
         cmocka_unit_test(no_temperature_takes_the_likeliest),
+        cmocka_unit_test(logits_that_are_no_numbers_choose_nothing),
         cmocka_unit_test(top_k_leaves_only_the_likeliest_and_their_equals),
         cmocka_unit_test(tokens_come_as_often_as_the_softmax_says),
     };

@@ -151,6 +151,16 @@ static void dropout_changes_the_run(void **state)
     assert_true(a.hash != b.hash);
 }
 
+/* Rounded to float it would be 1, and its threshold 2^32: no mask at all. */
+static void a_dropout_next_to_one_is_not_none(void **state)
+{
+    (void)state;
+    result a = run_with("--dropout=0.0", NULL);
+    result b = run_with("--dropout=0.99999999999", NULL);
+    assert_true(a.losses[0] != b.losses[0]);
+    assert_true(a.hash != b.hash);
+}
+
 static void the_loss_falls(void **state)
 {
     (void)state;
@@ -377,6 +387,7 @@ int main(void)
         cmocka_unit_test(the_budget_changes_no_bit),
         cmocka_unit_test(another_seed_is_another_run),
         cmocka_unit_test(dropout_changes_the_run),
+        cmocka_unit_test(a_dropout_next_to_one_is_not_none),
         cmocka_unit_test(the_loss_falls),
         cmocka_unit_test(a_stopped_and_resumed_run_equals_an_uninterrupted_one),
         cmocka_unit_test(the_best_checkpoint_is_kept_apart),
