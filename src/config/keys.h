@@ -117,6 +117,10 @@ X(FLOAT, beta2, 0.95, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                     \
   "memory of AdamW's mean of their squares")                                   \
 X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,           \
   "longest gradient that is used as it is; 0.0: any")                          \
+X(TEXT, optimizer_state, "float32", 0, 0, "float32 8bit", PL_FOR_TRAIN,        \
+  OPTIMIZER,                                                                   \
+  "AdamW's moments: float32, or 8 bits in blocks: 6 bytes per parameter less, "\
+  "other numbers")                                                             \
 X(FLAG, decay_lr, true, 0, 0, NULL, PL_FOR_TRAIN, OPTIMIZER,                   \
   "warm up and decay the learning rate along a cosine; False: constant")       \
 X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER,     \
@@ -145,6 +149,13 @@ X(TEXT, device, "auto", 0, 0, "auto cpu cuda cuda:N mps",                      \
 X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16",                    \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "storage of weights and activations; sums are float32 or better")            \
+X(TEXT, weights, "float32", 0, 0, "float32 bf16", PL_FOR_TRAIN, MACHINE,       \
+  "what training keeps of the weights: float32, or bf16 with stochastic "      \
+  "rounding: 2 bytes per parameter less, other numbers")                       \
+X(TEXT, working_copy, "auto", 0, 0, "auto resident rounded",                   \
+  PL_FOR_TRAIN, MACHINE,                                                       \
+  "16-bit weights of a 16-bit dtype: kept beside the float32 ones, or rounded "\
+  "from them whenever they are read: the same bits")                           \
 X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "threads that compute; None: one per processor this process may use")        \

@@ -457,7 +457,7 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
         a.w_bf16 = arg(c, s, 0);
     else
         a.w = arg(c, s, 0);
-    if (s->n_args > 4) {
+    if (arg(c, s, 4)) {
         a.m_codes = arg(c, s, 2);
         a.v_codes = arg(c, s, 3);
         a.m_scales = arg(c, s, 4);
@@ -466,6 +466,9 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
         a.m = arg(c, s, 2);
         a.v = arg(c, s, 3);
     }
+    a.copy = arg(c, s, 6);
+    if (a.copy)
+        a.copy_storage = storage_of(c, s, 6);
     if (scalars->skipped) { /* nothing but a clean start for the next update */
         size_t begin, end;
         pl_threads_slice(a.count, ith, nth, &begin, &end);

@@ -18,6 +18,16 @@ static const struct {
 };
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
+const char *pl_tensor_dtype_name(pl_tensor_dtype dtype)
+{
+    return dtypes[dtype].name;
+}
+
+size_t pl_tensor_dtype_bytes(pl_tensor_dtype dtype)
+{
+    return dtypes[dtype].bytes;
+}
+
 static pl_status read_dtype(pl_tensor_info *info, const json_t *entry,
                             const char *path, pl_error *err)
 {

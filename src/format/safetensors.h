@@ -25,7 +25,7 @@ enum {
     PL_SAFETENSORS_MAX_HEADER = 16 * 1024 * 1024,
 };
 
-/* dtypes that are read; F32 is what is written. */
+/* dtypes that are read and written. */
 typedef enum pl_tensor_dtype {
     PL_TENSOR_F32,
     PL_TENSOR_F64,
@@ -35,6 +35,9 @@ typedef enum pl_tensor_dtype {
     PL_TENSOR_I64,
     PL_TENSOR_U8,
 } pl_tensor_dtype;
+
+const char *pl_tensor_dtype_name(pl_tensor_dtype dtype); /* "BF16" */
+size_t pl_tensor_dtype_bytes(pl_tensor_dtype dtype);
 
 typedef struct pl_tensor_info {
     char name[PL_TENSOR_NAME_BYTES];
@@ -47,8 +50,9 @@ typedef struct pl_tensor_info {
 /* ---- writing ---- */
 
 /* What is to be written, told piece by piece so that nothing has to be
- * collected: `describe` fills name, rank and dims of tensor i (dtype F32);
- * `read` yields bytes [at, at + bytes) of its data. */
+ * collected: `describe` fills name, dtype, rank and dims of tensor i, or leaves
+ * rank 0 where there is none; `read` yields bytes [at, at + bytes) of its data.
+ */
 typedef struct pl_tensor_source {
     void *context;
     size_t count;

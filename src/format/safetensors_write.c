@@ -16,18 +16,20 @@ static const char head[] = "{\"__metadata__\":{\"format\":\"pt\"}";
 
 static uint64_t data_bytes(const pl_tensor_info *info)
 {
-    uint64_t bytes = sizeof(float);
+    uint64_t bytes = pl_tensor_dtype_bytes(info->dtype);
     for (size_t i = 0; i < info->rank; i++)
         bytes *= info->dims[i];
     return bytes;
 }
 
-static void describe(const pl_tensor_source *source, size_t i,
-                     pl_tensor_info *info)
+/* Whether there is a tensor i. */
+static int describe(const pl_tensor_source *source, size_t i,
+                    pl_tensor_info *info)
 {
     *info = (pl_tensor_info){ 0 };
     source->describe(source->context, i, info);
-    PL_CHECK(info->rank >= 1 && info->rank <= PL_TENSOR_MAX_RANK);
+    PL_CHECK(info->rank <= PL_TENSOR_MAX_RANK);
+    return info->rank > 0;
 }
 
 /* ,"name":{...} with the tensor's place; returns its length. */
@@ -40,9 +42,10 @@ static size_t entry(char text[ENTRY_BYTES], const pl_tensor_info *info,
         at += (size_t)snprintf(dims + at, sizeof dims - at, "%s%zu",
                                i ? "," : "", info->dims[i]);
     int used = snprintf(text, ENTRY_BYTES,
-                        ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],"
+                        ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],"
                         "\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
-                        info->name, dims, begin, begin + data_bytes(info));
+                        info->name, pl_tensor_dtype_name(info->dtype), dims,
+                        begin, begin + data_bytes(info));
     PL_CHECK(used > 0 && used < ENTRY_BYTES);
     return (size_t)used;
 }
@@ -57,7 +60,8 @@ static sizes measure(const pl_tensor_source *source)
     char text[ENTRY_BYTES];
     for (size_t i = 0; i < source->count; i++) {
         pl_tensor_info info;
-        describe(source, i, &info);
+        if (!describe(source, i, &info))
+            continue;
         total.header += entry(text, &info, total.data);
         total.data += data_bytes(&info);
     }
@@ -86,7 +90,8 @@ static pl_status write_header(pl_file *file, const pl_tensor_source *source,
         status = pl_file_append(file, head, sizeof head - 1, err);
     for (size_t i = 0; i < source->count && !status; i++) {
         pl_tensor_info info;
-        describe(source, i, &info);
+        if (!describe(source, i, &info))
+            continue;
         status = pl_file_append(file, text, entry(text, &info, begin), err);
         begin += data_bytes(&info);
     }
@@ -105,7 +110,8 @@ static pl_status write_data(pl_file *file, const pl_tensor_source *source,
     uint64_t unsynced = 0;
     for (size_t i = 0; i < source->count && !status; i++) {
         pl_tensor_info info;
-        describe(source, i, &info);
+        if (!describe(source, i, &info))
+            continue;
         uint64_t total = data_bytes(&info);
         for (uint64_t at = 0; at < total && !status;) {
             size_t bytes = total - at < slice_bytes ? (size_t)(total - at)

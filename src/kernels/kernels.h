@@ -313,6 +313,9 @@ typedef struct pl_sumsq {
  *     counter = { element / 4, tensor, what is rounded, step }
  * bfloat16: the upper half of the float32's bits + word >> 16.
  *
+ * A working copy of the weights, rounded to nearest, is written in the same
+ * pass where one is kept.
+ *
  * 8 bits: blocks of PL_QUANT_BLOCK elements from the tensor's first on, each
  * with a scale, the largest magnitude. A code c stands for
  *     m       = sign(c) c^2 / 127^2 * scale,  c = -127 .. 127
@@ -345,6 +348,8 @@ typedef struct pl_adamw {
     int8_t *m_codes;
     uint8_t *v_codes;
     float *m_scales, *v_scales; /* [ceil(count / PL_QUANT_BLOCK)] */
+    uint16_t *copy;             /* w as the products read it, or NULL */
+    pl_storage copy_storage;    /* one of 16 bits */
     uint32_t seed, step, tensor;
 } pl_adamw;
 

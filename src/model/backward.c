@@ -13,7 +13,7 @@ static void matmul_dx(builder *b, int layer, pl_param_kind weight,
     step->inner = param.cols;
     pl_build_rows(b, step, PL_WRITE, dx);
     pl_build_rows(b, step, PL_READ, dy);
-    pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
+    pl_step_arg(step, PL_READ, pl_build_factor(b, weight, layer));
 }
 
 /* The gradient behind a dropped residual branch: dx itself without dropout. */

@@ -38,6 +38,13 @@ pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer)
     return b->gpt->weights[pl_param_slot(b->s, kind, layer)];
 }
 
+pl_buffer_id pl_build_factor(const builder *b, pl_param_kind kind, int layer)
+{
+    size_t slot = pl_param_slot(b->s, kind, layer);
+    pl_buffer_id copy = b->gpt->copies[slot];
+    return copy != PL_NO_BUFFER ? copy : b->gpt->weights[slot];
+}
+
 pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
 {
     return b->gpt->gradients[pl_param_slot(b->s, kind, layer)];

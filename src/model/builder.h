@@ -51,6 +51,8 @@ pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
                                  kept what_bit, pl_dtype dtype, size_t cols);
 
 pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer);
+/* A weight as products read it: its working copy, if there is one. */
+pl_buffer_id pl_build_factor(const builder *b, pl_param_kind kind, int layer);
 pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer);
 
 /* Sets b->chunk for the MLP of this round, where chunks are worth it. */

@@ -39,7 +39,7 @@ static void matmul(builder *b, int layer, pl_param_kind weight, pl_buffer_id y,
     step->cols = param.cols;
     pl_build_rows(b, step, PL_WRITE, y);
     pl_build_rows(b, step, PL_READ, x);
-    pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
+    pl_step_arg(step, PL_READ, pl_build_factor(b, weight, layer));
     pl_step_arg(step, PL_READ,
                 pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
 }

@@ -43,7 +43,7 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
 {
     size_t V = b->s->V, C = b->s->C, chunk = b->gpt->layout.chunk_rows;
     int train = b->program == PL_TRAIN;
-    pl_buffer_id wte = pl_build_weight(b, PL_WTE, -1), dlnf = PL_NO_BUFFER;
+    pl_buffer_id wte = pl_build_factor(b, PL_WTE, -1), dlnf = PL_NO_BUFFER;
     if (chunk > b->rows)
         chunk = b->rows;
     if (chunk < b->rows / PL_GPT_MAX_CHUNKS)
@@ -225,11 +225,15 @@ static void build_update(builder *b)
             continue;
         step = pl_build_step(b, PL_OP_ADAMW, param.layer);
         step->rows = param.rows * param.cols;
+        step->inner = i;
         step->flags |= param.is_2d ? PL_STEP_DECAY : 0;
         pl_step_arg(step, PL_UPDATE, gpt->weights[i]);
         pl_step_arg(step, PL_UPDATE, gpt->gradients[i]);
         pl_step_arg(step, PL_UPDATE, gpt->m[i]);
         pl_step_arg(step, PL_UPDATE, gpt->v[i]);
+        pl_step_arg(step, PL_UPDATE, gpt->m_scales[i]);
+        pl_step_arg(step, PL_UPDATE, gpt->v_scales[i]);
+        pl_step_arg(step, PL_WRITE, gpt->copies[i]);
     }
 }
 
@@ -309,7 +313,7 @@ static void build_sample(builder *b)
     step->inner = b->s->C;
     pl_step_arg(step, PL_WRITE, gpt->sample_logits);
     pl_step_arg(step, PL_READ, lnf);
-    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_WTE, -1));
+    pl_step_arg(step, PL_READ, pl_build_factor(b, PL_WTE, -1));
     /* the host's copy to choose from: written by it, after the last step */
     step = pl_build_step(b, PL_OP_FETCH, -1);
     pl_step_arg(step, PL_WRITE, gpt->sample_work);
@@ -323,7 +327,8 @@ static void build_sample(builder *b)
 static void build_save(builder *b)
 {
     pl_gpt *gpt = b->gpt;
-    pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v };
+    pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v, gpt->m_scales,
+                                   gpt->v_scales };
 
     b->program = PL_SAVE;
     gpt->slice = pl_build_buffer(b, -1, "slice", PL_CLASS_TRANSIENT, PL_U8,
@@ -341,30 +346,101 @@ static void build_save(builder *b)
 
 /* ---- what lives throughout ---- */
 
-static pl_buffer_id *build_set(builder *b, const char *prefix, pl_class class)
+/* One buffer per tensor of the parameter table that `of` covers; where
+ * `block` elements share one of the buffer's, it has fewer. */
+typedef struct weight_set {
+    const char *prefix;
+    pl_class class;
+    enum { OF_NONE, OF_PRODUCTS, OF_MATRICES, OF_ALL } of;
+    pl_dtype matrices; /* vectors are float32 */
+    size_t block;
+} weight_set;
+
+static int covers(const weight_set *set, const pl_param *param)
+{
+    switch (set->of) {
+    case OF_NONE:
+        return 0;
+    case OF_PRODUCTS:
+        return param->is_2d && param->kind != PL_WPE;
+    case OF_MATRICES:
+        return param->is_2d;
+    case OF_ALL:
+        return 1;
+    }
+    return 0;
+}
+
+static pl_buffer_id build_one(builder *b, const weight_set *set,
+                              const pl_param *param)
+{
+    pl_graph *graph = b->graph;
+    char text[PL_PARAM_NAME_BYTES + 16];
+    const char *name = NULL;
+    size_t count = param->rows * param->cols;
+
+    snprintf(text, sizeof text, "%s%s", set->prefix, param->name);
+    graph->status = pl_heap_text(graph->heap, &name, text, strlen(text),
+                                 &graph->error);
+    if (graph->status)
+        return PL_NO_BUFFER;
+    if (set->block > 1)
+        return pl_graph_buffer(graph, name, set->class, set->matrices,
+                               (count + set->block - 1) / set->block, 1);
+    return pl_graph_buffer(graph, name, set->class,
+                           param->is_2d ? set->matrices : PL_F32, param->rows,
+                           param->cols);
+}
+
+static pl_buffer_id *build_set(builder *b, weight_set set)
 {
     pl_graph *graph = b->graph;
     size_t slots = pl_param_slots(b->s);
-    pl_buffer_id *set = NULL;
+    pl_buffer_id *ids = NULL;
 
     if (!graph->status)
-        graph->status = pl_heap_take(graph->heap, &set, slots, sizeof *set,
+        graph->status = pl_heap_take(graph->heap, &ids, slots, sizeof *ids,
                                      &graph->error);
     for (size_t i = 0; i < slots && !graph->status; i++) {
         pl_param param = pl_param_at(b->s, i);
-        char text[PL_PARAM_NAME_BYTES + 8];
-        const char *name = NULL;
-        set[i] = PL_NO_BUFFER;
-        if (!pl_param_present(b->s, &param))
-            continue;
-        snprintf(text, sizeof text, "%s%s", prefix, param.name);
-        graph->status = pl_heap_text(graph->heap, &name, text, strlen(text),
-                                     &graph->error);
-        if (!graph->status)
-            set[i] = pl_graph_buffer(graph, name, class, PL_F32, param.rows,
-                                     param.cols);
+        ids[i] = PL_NO_BUFFER;
+        if (pl_param_present(b->s, &param) && covers(&set, &param))
+            ids[i] = build_one(b, &set, &param);
     }
-    return set;
+    return ids;
+}
+
+/* Weights, and for training their gradients and moments. */
+static void build_sets(builder *b)
+{
+    pl_gpt *gpt = b->gpt;
+    const pl_gpt_layout *layout = &gpt->layout;
+    const int train = layout->purpose == PL_FOR_TRAINING,
+              small = layout->moments == PL_MOMENTS_8BIT,
+              copied = layout->copy == PL_COPY_RESIDENT &&
+                       layout->dtype != PL_F32 && layout->weights == PL_F32;
+
+    gpt->weights = build_set(
+        b, (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL, layout->weights, 1 });
+    gpt->copies = build_set(b, (weight_set){ "copy.", PL_CLASS_COPY,
+                                             copied ? OF_PRODUCTS : OF_NONE,
+                                             layout->dtype, 1 });
+    if (!train)
+        return;
+    const weight_set moment = { "m.", PL_CLASS_MOMENT, OF_ALL,
+                                small ? PL_U8 : PL_F32, 1 };
+    const weight_set scale = { "m.scales.", PL_CLASS_MOMENT,
+                               small ? OF_MATRICES : OF_NONE, PL_F32,
+                               PL_QUANT_BLOCK };
+    weight_set second_moment = moment, second_scale = scale;
+    second_moment.prefix = "v.";
+    second_scale.prefix = "v.scales.";
+    gpt->gradients = build_set(
+        b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL, PL_F32, 1 });
+    gpt->m = build_set(b, moment);
+    gpt->v = build_set(b, second_moment);
+    gpt->m_scales = build_set(b, scale);
+    gpt->v_scales = build_set(b, second_scale);
 }
 
 /* Writes the programs whose bits are in `wanted`, and places them. */
@@ -372,18 +448,12 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                 pl_error *err)
 {
     builder b = { .gpt = gpt, .graph = &gpt->graph, .s = &gpt->shape };
-    int train = gpt->layout.purpose == PL_FOR_TRAINING;
 
     pl_graph_begin(&gpt->graph, heap);
     gpt->scalars = pl_graph_buffer(&gpt->graph, "scalars", PL_CLASS_CONTROL,
                                    PL_U8, sizeof(pl_scalars), 1);
     gpt->graph.scalars = gpt->scalars;
-    gpt->weights = build_set(&b, "", PL_CLASS_WEIGHT);
-    if (train) {
-        gpt->gradients = build_set(&b, "g.", PL_CLASS_GRADIENT);
-        gpt->m = build_set(&b, "m.", PL_CLASS_MOMENT);
-        gpt->v = build_set(&b, "v.", PL_CLASS_MOMENT);
-    }
+    build_sets(&b);
     void (*const programs[])(builder *) = { build_train, build_update,
                                             build_eval, build_sample,
                                             build_save };

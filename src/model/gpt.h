@@ -20,10 +20,19 @@ typedef enum pl_gpt_purpose { PL_FOR_TRAINING, PL_FOR_SAMPLING } pl_gpt_purpose;
  * room for them every token decodes its whole window anew: slow, the same. */
 typedef enum pl_gpt_cache { PL_CACHE_KEPT, PL_CACHE_NONE } pl_gpt_cache;
 
+/* How AdamW keeps its two moments of a matrix: as float32, or in 8 bits with a
+ * scale per block. */
+typedef enum pl_gpt_moments { PL_MOMENTS_F32, PL_MOMENTS_8BIT } pl_gpt_moments;
+
+/* The 16-bit weights that products read: rounded from the float32 ones every
+ * time they are read, or kept beside them. The bits are the same. */
+typedef enum pl_gpt_copy { PL_COPY_NONE, PL_COPY_RESIDENT } pl_gpt_copy;
+
 /* Rows are cut into at most so many chunks. */
 enum { PL_GPT_MAX_CHUNKS = 1024 };
 
-/* How the run is laid out. Nothing here changes a result. */
+/* How the run is laid out. Nothing here changes a result, except what the
+ * config alone decides: dropout, dtype, weights and moments. */
 typedef struct pl_gpt_layout {
     pl_gpt_purpose purpose;
     size_t batch;      /* sequences of one batch */
@@ -39,7 +48,11 @@ typedef struct pl_gpt_layout {
     size_t slice_bytes; /* of a tensor that is saved at once */
     size_t threads;     /* scratch is per thread */
     double dropout;
-    pl_dtype dtype;        /* storage of activations */
+    pl_dtype dtype;   /* storage of activations, and what products read */
+    pl_dtype weights; /* storage of matrices: PL_F32, or PL_BF16 by chance;
+                       * vectors are float32 */
+    pl_gpt_moments moments;
+    pl_gpt_copy copy; /* of matrices, where dtype has 16 bits and they 32 */
     const uint8_t *levels; /* [L]: what each layer keeps, 0 to 3 */
 } pl_gpt_layout;
 
@@ -50,6 +63,8 @@ typedef struct pl_gpt {
     pl_placement placement;
     /* per slot of params.h; PL_NO_BUFFER where absent */
     pl_buffer_id *weights, *gradients, *m, *v;
+    pl_buffer_id *m_scales, *v_scales; /* of moments in 8 bits */
+    pl_buffer_id *copies;              /* of weights that products read */
     pl_buffer_id scalars;
     pl_buffer_id train_tokens; /* int32 [batch, train_T + 1] */
     pl_buffer_id train_sums;   /* float64 [batch]: loss summed per sequence */

@@ -49,11 +49,16 @@ static pl_status make_levels(const uint8_t **out, const pl_checkpointing *wish,
     return PL_OK;
 }
 
+static int says(const char *value, const char *word)
+{
+    return strcmp(value, word) == 0;
+}
+
 static pl_dtype dtype_of(const pl_config *config)
 {
-    return strcmp(config->dtype, "float16") == 0    ? PL_F16
-           : strcmp(config->dtype, "bfloat16") == 0 ? PL_BF16
-                                                    : PL_F32;
+    return says(config->dtype, "float16")    ? PL_F16
+           : says(config->dtype, "bfloat16") ? PL_BF16
+                                             : PL_F32;
 }
 
 size_t pl_gpt_threads(const pl_config *config)
@@ -89,6 +94,11 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .threads = pl_gpt_threads(config),
         .dropout = config->dropout,
         .dtype = dtype_of(config),
+        .weights = says(config->weights, "bf16") ? PL_BF16 : PL_F32,
+        .moments = says(config->optimizer_state, "8bit") ? PL_MOMENTS_8BIT
+                                                         : PL_MOMENTS_F32,
+        .copy = says(config->working_copy, "resident") ? PL_COPY_RESIDENT
+                                                       : PL_COPY_NONE,
     };
     return make_levels(&layout->levels, &config->grad_checkpoint, shape->L,
                        heap, err);

@@ -19,6 +19,7 @@
 
 #define PL_CLASS_TABLE(X)                                                      \
     X(PL_CLASS_WEIGHT, "weights", 1)                                           \
+    X(PL_CLASS_COPY, "working copy", 1)                                        \
     X(PL_CLASS_GRADIENT, "gradients", 1)                                       \
     X(PL_CLASS_MOMENT, "moments", 1)                                           \
     X(PL_CLASS_CONTROL, "control", 1)                                          \
@@ -113,9 +114,9 @@ typedef struct pl_buffer {
     X(PL_OP_SUMSQ, "sumsq")                                                    \
     /* r partial [rows = partials] */                                          \
     X(PL_OP_CLIP, "clip")                                                      \
-    /* u w, u g, u m, u v [rows = elements]; with moments of 8 bits also       \
-     * u m's scales, u v's scales; where anything is rounded by chance also    \
-     * [inner = number of the tensor, the same in every plan] */               \
+    /* u w, u g, u m, u v, u? m's scales, u? v's scales, w? working copy       \
+     * [rows = elements, inner = number of the tensor, the same in every       \
+     * plan]: moments that have scales are of 8 bits */                        \
     X(PL_OP_ADAMW, "adamw")                                                    \
     /* w slice, r tensor: handed to the checkpoint's writer by the host */     \
     X(PL_OP_FETCH, "fetch")
@@ -146,7 +147,7 @@ enum {
     PL_STEP_GRADIENT = 4,  /* cross.entropy: leave dlogits behind */
     PL_STEP_RUN_ROWS = 8,  /* rows and position are read from scalars */
     PL_STEP_LAST_ROW = 16, /* layernorm: one row, the last of x's such rows */
-    /* matmul, matmul.t: float32 weights are rounded as they are read */
+    /* matmul, matmul.t: weights kept as float32 are rounded as they are read */
     PL_STEP_ROUND_BF16 = 32,
     PL_STEP_ROUND_F16 = 64,
 };

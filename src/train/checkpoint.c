@@ -1,9 +1,10 @@
-/* checkpoint.c: writing. Names and sizes come from the parameter table, bytes
- * from the device. */
+/* checkpoint.c: writing. What is kept is tensors.h's list, bytes come from the
+ * device. */
 #include "train/checkpoint.h"
 #include "base/file.h"
 #include "format/jsontext.h"
 #include "format/safetensors.h"
+#include "train/tensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,76 +12,33 @@
 
 /* ---- tensors ---- */
 
-typedef struct tensor_set {
+typedef struct kept {
     pl_session *session;
-    int moments; /* m and v instead of the weights */
-} tensor_set;
-
-/* Row i of the model's file is slot i. The optimizer's file has m of every
- * slot, then v; absent biases are left out of it. */
-static size_t slot_of(const tensor_set *set, size_t i, const char **prefix,
-                      pl_buffer_id *buffer)
-{
-    const pl_gpt *gpt = &set->session->gpt;
-    size_t slots = pl_param_slots(&gpt->shape);
-    *prefix = "";
-    if (!set->moments) {
-        *buffer = gpt->weights[i];
-        return i;
-    }
-    for (size_t at = 0; at < 2 * slots; at++) {
-        const pl_buffer_id *ids = at < slots ? gpt->m : gpt->v;
-        if (ids[at % slots] == PL_NO_BUFFER || i-- > 0)
-            continue;
-        *prefix = at < slots ? "m." : "v.";
-        *buffer = ids[at % slots];
-        return at % slots;
-    }
-    *buffer = PL_NO_BUFFER;
-    return 0;
-}
+    pl_tensors_file file;
+} kept;
 
 static void describe(void *context, size_t i, pl_tensor_info *info)
 {
-    const tensor_set *set = context;
-    const char *prefix;
-    pl_buffer_id buffer;
-    size_t slot = slot_of(set, i, &prefix, &buffer);
-    pl_param param = pl_param_at(&set->session->gpt.shape, slot);
-    snprintf(info->name, sizeof info->name, "%s%s", prefix, param.name);
-    info->rank = param.is_2d ? 2 : 1;
-    info->dims[0] = param.rows;
-    info->dims[1] = param.cols;
+    const kept *k = context;
+    *info = pl_tensors_at(&k->session->gpt, k->file, i).info;
 }
 
 static void read_tensor(void *context, size_t i, size_t at, void *out,
                         size_t bytes)
 {
-    const tensor_set *set = context;
-    const char *prefix;
-    pl_buffer_id buffer;
-    slot_of(set, i, &prefix, &buffer);
-    if (buffer == PL_NO_BUFFER)
+    const kept *k = context;
+    pl_tensors_row row = pl_tensors_at(&k->session->gpt, k->file, i);
+    if (row.buffer == PL_NO_BUFFER)
         memset(out, 0, bytes);
     else
-        pl_device_read(set->session->device, buffer, at, out, bytes);
+        pl_device_read(k->session->device, row.buffer, at, out, bytes);
 }
 
-static size_t count_moments(const pl_gpt *gpt)
+static pl_tensor_source source_of(kept *k)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++)
-        count += gpt->m[i] != PL_NO_BUFFER;
-    return 2 * count;
-}
-
-static pl_tensor_source source_of(tensor_set *set)
-{
-    const pl_gpt *gpt = &set->session->gpt;
     return (pl_tensor_source){
-        .context = set,
-        .count = set->moments ? count_moments(gpt)
-                              : pl_param_slots(&gpt->shape),
+        .context = k,
+        .count = pl_tensors_rows(&k->session->gpt, k->file),
         .describe = describe,
         .read = read_tensor,
     };
@@ -89,21 +47,22 @@ static pl_tensor_source source_of(tensor_set *set)
 uint64_t pl_checkpoint_bytes(pl_session *session)
 {
     uint64_t bytes = 0;
-    for (int moments = 0; moments < 2; moments++) {
-        tensor_set set = { session, moments };
-        pl_tensor_source source = source_of(&set);
+    for (int file = PL_TENSORS_MODEL; file <= PL_TENSORS_OPTIMIZER; file++) {
+        kept k = { session, (pl_tensors_file)file };
+        pl_tensor_source source = source_of(&k);
         bytes += pl_safetensors_size(&source);
     }
     return bytes;
 }
 
 static pl_status write_tensors(pl_session *session, const char *folder,
-                               const char *file, int moments, pl_error *err)
+                               const char *name, pl_tensors_file file,
+                               pl_error *err)
 {
-    tensor_set set = { session, moments };
-    pl_tensor_source source = source_of(&set);
+    kept k = { session, file };
+    pl_tensor_source source = source_of(&k);
     char path[PL_PATH_BYTES];
-    pl_status status = pl_path_join(path, folder, file, err);
+    pl_status status = pl_path_join(path, folder, name, err);
     if (status)
         return status;
     return pl_safetensors_write(
@@ -203,11 +162,11 @@ static pl_status write_state(pl_session *session, const char *folder,
 static pl_status write_parts(pl_session *session, const char *folder,
                              pl_error *err)
 {
-    pl_status status = write_tensors(session, folder, "model.safetensors", 0,
-                                     err);
+    pl_status status = write_tensors(session, folder, "model.safetensors",
+                                     PL_TENSORS_MODEL, err);
     if (!status)
-        status = write_tensors(session, folder, "optimizer.safetensors", 1,
-                               err);
+        status = write_tensors(session, folder, "optimizer.safetensors",
+                               PL_TENSORS_OPTIMIZER, err);
     if (!status)
         status = write_hf_config(session, folder, err);
     if (!status && session->meta_text)

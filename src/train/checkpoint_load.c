@@ -4,6 +4,7 @@
 #include "format/safetensors.h"
 #include "text/meta.h"
 #include "train/checkpoint.h"
+#include "train/tensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -231,31 +232,44 @@ pl_status pl_checkpoint_find(char folder[PL_PATH_BYTES], const char *out_dir,
 
 /* ---- tensors ---- */
 
-static pl_status find_tensor(const pl_safetensors *st, const char *name,
-                             const pl_param *param, const pl_tensor_info **out,
-                             pl_error *err)
+/* What a dtype says about the key that chose it. */
+static const char *reason_of(const pl_tensors_row *row)
 {
-    const pl_tensor_info *info = pl_safetensors_find(st, name);
+    return row->is_weight ? "weights" : "optimizer_state";
+}
+
+static pl_status find_tensor(const pl_safetensors *st,
+                             const pl_tensors_row *row,
+                             const pl_tensor_info **out, pl_error *err)
+{
+    const pl_tensor_info *want = &row->info,
+                         *info = pl_safetensors_find(st, want->name);
     if (!info)
         return pl_fail(err, PL_E_FORMAT, "%s: tensor %s is missing",
-                       st->file.path, name);
-    size_t rank = param->is_2d ? 2 : 1;
-    if (info->dtype != PL_TENSOR_F32 || info->rank != rank ||
-        info->dims[0] != param->rows ||
-        (rank == 2 && info->dims[1] != param->cols))
+                       st->file.path, want->name);
+    if (info->rank != want->rank || info->dims[0] != want->dims[0] ||
+        (want->rank == 2 && info->dims[1] != want->dims[1]))
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: tensor %s: expected %zu x %zu float32, found "
-                       "%zu x %zu (or another dtype)",
-                       st->file.path, name, param->rows, param->cols,
+                       "%s: tensor %s: expected %zu x %zu, found %zu x %zu",
+                       st->file.path, want->name, want->dims[0],
+                       want->rank > 1 ? want->dims[1] : 1,
                        info->rank > 0 ? info->dims[0] : 0,
                        info->rank > 1 ? info->dims[1] : 1);
+    if (info->dtype != want->dtype)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: tensor %s: expected dtype %s, found %s. The key "
+                       "'%s' must be as it was when the checkpoint was written",
+                       st->file.path, want->name,
+                       pl_tensor_dtype_name(want->dtype),
+                       pl_tensor_dtype_name(info->dtype), reason_of(row));
     *out = info;
     return PL_OK;
 }
 
+/* A tensor, and the working copy of a weight that has one. */
 static pl_status load_tensor(pl_session *session, const pl_safetensors *st,
-                             const pl_tensor_info *info, pl_buffer_id buffer,
-                             pl_error *err)
+                             const pl_tensor_info *info,
+                             const pl_tensors_row *row, pl_error *err)
 {
     pl_status status = PL_OK;
     for (uint64_t at = 0; at < info->bytes && !status;) {
@@ -264,29 +278,32 @@ static pl_status load_tensor(pl_session *session, const pl_safetensors *st,
                                                      : PL_SESSION_STAGE_BYTES;
         status = pl_safetensors_read(st, info, at, session->stage, bytes, err);
         if (!status)
-            pl_device_write(session->device, buffer, (size_t)at, session->stage,
-                            bytes);
+            pl_device_write(session->device, row->buffer, (size_t)at,
+                            session->stage, bytes);
+        if (!status && row->is_weight && info->dtype == PL_TENSOR_F32)
+            pl_session_write_copy(session, row->slot,
+                                  (size_t)at / sizeof(float),
+                                  bytes / sizeof(float));
         at += bytes;
     }
     return status;
 }
 
-/* Finds every tensor of a set; loads it too, or only looks. */
-static pl_status visit_set(pl_session *loader, const pl_session *session,
-                           const pl_safetensors *st, const char *prefix,
-                           const pl_buffer_id *buffers, pl_error *err)
+/* Finds every tensor of a file; loads it too, or only looks. */
+static pl_status visit_file(pl_session *loader, const pl_session *session,
+                            const pl_safetensors *st, pl_tensors_file file,
+                            pl_error *err)
 {
+    const pl_gpt *gpt = &session->gpt;
     pl_status status = PL_OK;
-    for (size_t i = 0; i < pl_param_slots(&session->shape) && !status; i++) {
-        pl_param param = pl_param_at(&session->shape, i);
-        char name[PL_TENSOR_NAME_BYTES];
+    for (size_t i = 0; i < pl_tensors_rows(gpt, file) && !status; i++) {
+        pl_tensors_row row = pl_tensors_at(gpt, file, i);
         const pl_tensor_info *info = NULL;
-        if (buffers[i] == PL_NO_BUFFER)
+        if (row.buffer == PL_NO_BUFFER)
             continue;
-        snprintf(name, sizeof name, "%s%s", prefix, param.name);
-        status = find_tensor(st, name, &param, &info, err);
+        status = find_tensor(st, &row, &info, err);
         if (!status && loader)
-            status = load_tensor(loader, st, info, buffers[i], err);
+            status = load_tensor(loader, st, info, &row, err);
     }
     return status;
 }
@@ -310,7 +327,7 @@ static pl_status visit(pl_session *loader, const pl_session *session,
                                  session->heap, err);
     if (status)
         return status;
-    status = visit_set(loader, session, &st, "", gpt->weights, err);
+    status = visit_file(loader, session, &st, PL_TENSORS_MODEL, err);
     pl_safetensors_close(&st);
     if (status || gpt->layout.purpose == PL_FOR_SAMPLING)
         return status;
@@ -318,9 +335,7 @@ static pl_status visit(pl_session *loader, const pl_session *session,
                        err);
     if (status)
         return status;
-    status = visit_set(loader, session, &st, "m.", gpt->m, err);
-    if (!status)
-        status = visit_set(loader, session, &st, "v.", gpt->v, err);
+    status = visit_file(loader, session, &st, PL_TENSORS_OPTIMIZER, err);
     pl_safetensors_close(&st);
     return status;
 }

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { STAGE_FLOATS = PL_SESSION_STAGE_BYTES / sizeof(float) };
+
 pl_scalars *pl_session_scalars(pl_session *session)
 {
     return pl_device_host(session->device, session->gpt.scalars);
@@ -51,6 +53,9 @@ static pl_status open_device(pl_session *session, pl_error *err)
         status = pl_heap_take(session->heap, &session->stage,
                               PL_SESSION_STAGE_BYTES, 1, err);
     if (!status)
+        status = pl_heap_take(session->heap, &session->halves, STAGE_FLOATS,
+                              sizeof *session->halves, err);
+    if (!status)
         status = pl_device_open_cpu(
             &session->device, &gpt->graph, &gpt->placement, &kernels,
             (int)gpt->layout.threads, session->heap, err);
@@ -60,21 +65,54 @@ static pl_status open_device(pl_session *session, pl_error *err)
     return status;
 }
 
+/* `count` floats of the stage, rounded, into a buffer of 16-bit elements. */
+static void write_halves(pl_session *session, pl_buffer_id buffer, size_t first,
+                         size_t count)
+{
+    const float *stage = (const float *)(const void *)session->stage;
+    const pl_storage storage = session->gpt.graph.buffers[buffer].dtype ==
+                                       PL_BF16
+                                   ? PL_STORE_BF16
+                                   : PL_STORE_F16;
+    for (size_t i = 0; i < count; i++)
+        pl_storage_put(session->halves, i, stage[i], storage);
+    pl_device_write(session->device, buffer, first * sizeof *session->halves,
+                    session->halves, count * sizeof *session->halves);
+}
+
+void pl_session_write_copy(pl_session *session, size_t slot, size_t first,
+                           size_t count)
+{
+    pl_buffer_id copy = session->gpt.copies[slot];
+    if (copy != PL_NO_BUFFER)
+        write_halves(session, copy, first, count);
+}
+
+/* `count` weights of the stage to where they are kept. */
+static void write_weights(pl_session *session, size_t slot, size_t first,
+                          size_t count)
+{
+    pl_buffer_id buffer = session->gpt.weights[slot];
+    if (session->gpt.graph.buffers[buffer].dtype != PL_F32)
+        write_halves(session, buffer, first, count);
+    else
+        pl_device_write(session->device, buffer, first * sizeof(float),
+                        session->stage, count * sizeof(float));
+    pl_session_write_copy(session, slot, first, count);
+}
+
 static void init_weights(pl_session *session)
 {
-    const size_t chunk = PL_SESSION_STAGE_BYTES / sizeof(float);
     for (size_t i = 0; i < pl_param_slots(&session->shape); i++) {
         pl_param param = pl_param_at(&session->shape, i);
         size_t count = param.rows * param.cols;
         if (!pl_param_present(&session->shape, &param))
             continue;
-        for (size_t at = 0; at < count; at += chunk) {
-            size_t n = count - at < chunk ? count - at : chunk;
-            float *stage = (float *)(void *)session->stage;
+        for (size_t at = 0; at < count; at += STAGE_FLOATS) {
+            size_t n = count - at < STAGE_FLOATS ? count - at : STAGE_FLOATS;
             pl_param_init(&session->shape, i, (unsigned)session->config->seed,
-                          at, n, stage);
-            pl_device_write(session->device, session->gpt.weights[i],
-                            at * sizeof(float), stage, n * sizeof(float));
+                          at, n, (float *)(void *)session->stage);
+            write_weights(session, i, at, n);
         }
     }
 }

@@ -34,6 +34,7 @@ typedef struct pl_session {
     pl_device *device;
     char *text;                  /* PL_SESSION_TEXT_BYTES */
     char *stage;                 /* PL_SESSION_STAGE_BYTES */
+    uint16_t *halves;            /* as many elements of 16 bits */
     uint64_t step;               /* updates done */
     double best_val_loss;        /* infinite: none yet */
     pl_scaler scaler;            /* float16's loss scale */
@@ -64,6 +65,11 @@ void pl_session_close(pl_session *session);
 /* PL_E_UNSUPPORTED for what this version can't do yet. */
 PL_MUST_CHECK pl_status pl_session_check_supported(const pl_config *config,
                                                    pl_error *err);
+
+/* Writes the working copy of a weight, if it has one: `count` elements from
+ * `first` on, as they lie in session->stage. */
+void pl_session_write_copy(pl_session *session, size_t slot, size_t first,
+                           size_t count);
 
 /* The host's view of the scalars. */
 pl_scalars *pl_session_scalars(pl_session *session);

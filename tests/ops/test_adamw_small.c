@@ -7,6 +7,7 @@ static const tolerance exact = { "small adamw", 0, 0 };
 typedef struct shape {
     size_t count;
     int small_weights, small_moments;
+    pl_storage copy; /* PL_STORE_F32: none */
 } shape;
 
 static size_t blocks_of(size_t count)
@@ -17,7 +18,7 @@ static size_t blocks_of(size_t count)
 /* Memory for one tensor, all state zero; fenced_release frees it. */
 typedef struct state {
     float *w, *g, *m, *v, *m_scales, *v_scales;
-    uint16_t *w_bf16;
+    uint16_t *w_bf16, *copy;
     int8_t *m_codes;
     uint8_t *v_codes;
 } state;
@@ -36,6 +37,7 @@ static state state_make(size_t count)
                     zeros(count, 4),
                     zeros(blocks_of(count), 4),
                     zeros(blocks_of(count), 4),
+                    zeros(count, 2),
                     zeros(count, 2),
                     zeros(count, 1),
                     zeros(count, 1) };
@@ -60,6 +62,10 @@ static pl_adamw make_args(const state *s, const shape *of)
         a.w_bf16 = s->w_bf16;
     else
         a.w = s->w;
+    if (of->copy != PL_STORE_F32) {
+        a.copy = s->copy;
+        a.copy_storage = of->copy;
+    }
     if (of->small_moments) {
         a.m_codes = s->m_codes;
         a.v_codes = s->v_codes;
@@ -107,6 +113,12 @@ static void small_case(const pl_kernels *set, const void *of, int nth,
     outcome_add(out, at.m_scales, blocks_of(n));
     outcome_add(out, at.v_scales, blocks_of(n));
     outcome_add_stored(out, at.w_bf16, n, PL_STORE_BF16);
+    outcome_add_stored(out, at.copy, n, PL_STORE_F16);
+    for (size_t i = 0; s->copy != PL_STORE_F32 && i < n; i++) {
+        const float w = s->small_weights ? NAN : at.w[i];
+        const float kept = pl_storage_get(at.copy, i, s->copy);
+        assert_true(s->small_weights || kept == pl_storage_round(w, s->copy));
+    }
     outcome_grow(out, 2 * n);
     for (size_t i = 0; i < n; i++) {
         out->values[out->count++] = at.m_codes[i];
@@ -119,8 +131,9 @@ static void every_set_takes_the_same_small_steps(void **unused)
     static const size_t counts[] = { 0, 1, 7, 8, 9, 67, 255, 256, 257, 5000 };
     (void)unused;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        for (int form = 0; form < 4; form++) {
-            const shape s = { counts[i], form & 1, form >> 1 };
+        for (int form = 0; form < 12; form++) {
+            const shape s = { counts[i], form & 1, form >> 1 & 1,
+                              (pl_storage)(form / 4) };
             judge(small_case, &s, &exact);
         }
 }
@@ -132,7 +145,7 @@ static void every_set_takes_the_same_small_steps(void **unused)
 static void move_all(const pl_kernels *set, state *at, size_t count, float from,
                      float delta, int which)
 {
-    const shape s = { count, 1, 0 };
+    const shape s = { count, 1, 0, PL_STORE_F32 };
     pl_adamw a = make_args(at, &s);
     a.keep = a.root_correction = a.beta2 = a.clip = 1;
     a.beta1_rest = a.beta2_rest = a.eps = 0;
@@ -175,7 +188,7 @@ static void weights_are_rounded_up_or_down_without_bias(void **unused)
 static void many_small_steps_add_up(void **unused)
 {
     enum { N = 1000, STEPS = 1000 };
-    const shape s = { N, 1, 0 };
+    const shape s = { N, 1, 0, PL_STORE_F32 };
     const pl_kernels set = pl_kernels_for(pl_cpu_isa());
     state at = state_make(N);
     double sum = 0;
@@ -242,7 +255,7 @@ static void numbers_that_bfloat16_has_are_kept(void **unused)
 static void store_moments(const pl_kernels *set, state *at, size_t count,
                           uint32_t step)
 {
-    const shape s = { count, 0, 1 };
+    const shape s = { count, 0, 1, PL_STORE_F32 };
     pl_adamw a = make_args(at, &s);
     a.beta1_rest = a.beta2_rest = a.clip = 1;
     a.beta2 = 0;
@@ -369,7 +382,7 @@ static void nothing_to_store_is_zero(void **unused)
 static double distance_after(int small_weights, int small_moments, double beta2)
 {
     enum { N = 1024, STEPS = 1500 };
-    const shape s = { N, small_weights, small_moments };
+    const shape s = { N, small_weights, small_moments, PL_STORE_F32 };
     const pl_kernels set = pl_kernels_for(pl_cpu_isa());
     state at = state_make(N);
     float target[N], curvature[N];

@@ -153,9 +153,10 @@ static unsigned long long hash_bytes(unsigned long long hash, const void *data,
 unsigned long long tiny_run_hash(tiny_run *run)
 {
     const pl_gpt *gpt = &run->session.gpt;
-    const pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v };
+    const pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v,
+                                         gpt->m_scales, gpt->v_scales };
     unsigned long long hash = 14695981039346656037ull;
-    for (int set = 0; set < 3; set++)
+    for (int set = 0; set < 5; set++)
         for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++) {
             if (sets[set][i] == PL_NO_BUFFER)
                 continue;

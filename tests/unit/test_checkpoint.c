@@ -169,6 +169,84 @@ static void another_model_is_refused_with_the_difference(void **state)
     tiny_run_remove(&run);
 }
 
+static void another_way_of_keeping_it_is_refused_by_its_key(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    save(&run);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    assert_refused(&run, "--weights=bf16", PL_E_FORMAT, "'weights'");
+    tiny_run_set(&run, "--weights=float32");
+    assert_refused(&run, "--optimizer_state=8bit", PL_E_FORMAT,
+                   "'optimizer_state'");
+    tiny_run_remove(&run);
+}
+
+/* 16 bits of a weight, 8 of a moment, and a scale for 256 of them. */
+static void small_state_is_small_on_disk(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_safetensors st;
+    pl_error err = { 0 };
+    pl_heap heap = pl_heap_make(1 << 20);
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--weights=bf16");
+    tiny_run_set(&run, "--optimizer_state=8bit");
+    tiny_run_open(&run);
+    save(&run);
+    static const struct {
+        const char *file, *name;
+        pl_tensor_dtype dtype;
+        size_t rank, dims[2];
+    } wants[] = {
+        { "out/ckpt/model.safetensors",
+          "transformer.wte.weight",
+          PL_TENSOR_BF16,
+          2,
+          { 61, 24 } },
+        { "out/ckpt/model.safetensors",
+          "transformer.ln_f.weight",
+          PL_TENSOR_F32,
+          1,
+          { 24 } },
+        { "out/ckpt/optimizer.safetensors",
+          "v.transformer.wte.weight",
+          PL_TENSOR_U8,
+          2,
+          { 61, 24 } },
+        { "out/ckpt/optimizer.safetensors",
+          "v.scales.transformer.wte.weight",
+          PL_TENSOR_F32,
+          1,
+          { 6 } },
+        { "out/ckpt/optimizer.safetensors",
+          "m.transformer.ln_f.weight",
+          PL_TENSOR_F32,
+          1,
+          { 24 } },
+    };
+    for (size_t i = 0; i < sizeof wants / sizeof wants[0]; i++) {
+        assert_int_equal(
+            pl_safetensors_open(&st, scratch_path(&run.folder, wants[i].file),
+                                &heap, &err),
+            PL_OK);
+        const pl_tensor_info *info = pl_safetensors_find(&st, wants[i].name);
+        assert_non_null(info);
+        assert_int_equal(info->dtype, wants[i].dtype);
+        assert_int_equal(info->rank, wants[i].rank);
+        assert_int_equal(info->dims[0], wants[i].dims[0]);
+        if (info->rank == 2)
+            assert_int_equal(info->dims[1], wants[i].dims[1]);
+        pl_safetensors_close(&st);
+    }
+    pl_heap_close(&heap);
+    tiny_run_remove(&run);
+}
+
 static void no_checkpoint_says_where_it_looked(void **state)
 {
     (void)state;
@@ -244,6 +322,8 @@ int main(void)
         cmocka_unit_test(the_settings_of_a_run_come_back),
         cmocka_unit_test(saving_again_leaves_one_whole_checkpoint),
         cmocka_unit_test(another_model_is_refused_with_the_difference),
+        cmocka_unit_test(another_way_of_keeping_it_is_refused_by_its_key),
+        cmocka_unit_test(small_state_is_small_on_disk),
         cmocka_unit_test(no_checkpoint_says_where_it_looked),
         cmocka_unit_test(a_damaged_checkpoint_is_refused),
         cmocka_unit_test(what_is_not_there_yet_is_said),

@@ -305,12 +305,14 @@ static void adamw_of_small_weights_and_moments(void **state)
         void *v = rig_arg(&r, PL_U8, PL_STORE_F32, N, 4);
         float *ms = rig_arg(&r, PL_F32, PL_STORE_F32, 2, 5);
         float *vs = rig_arg(&r, PL_F32, PL_STORE_F32, 2, 6);
-        uint16_t w2[N], before[N];
+        uint16_t *copy = rig_arg(&r, PL_F16, PL_STORE_F16, N, 7);
+        uint16_t w2[N], before[N], copy2[N];
         float g2[N], ms2[2], vs2[2];
         int8_t m2[N];
         uint8_t v2[N];
         memcpy(before, w, sizeof before);
         memcpy(w2, w, sizeof w2);
+        memcpy(copy2, copy, sizeof copy2);
         memcpy(g2, g, sizeof g2);
         memcpy(m2, m, sizeof m2);
         memcpy(v2, v, sizeof v2);
@@ -344,6 +346,8 @@ static void adamw_of_small_weights_and_moments(void **state)
                              .v_codes = v2,
                              .m_scales = ms2,
                              .v_scales = vs2,
+                             .copy = copy2,
+                             .copy_storage = PL_STORE_F16,
                              .seed = 5,
                              .step = 9,
                              .tensor = 21 };
@@ -352,6 +356,7 @@ static void adamw_of_small_weights_and_moments(void **state)
             assert_true(memcmp(w, before, sizeof before) != 0);
         }
         assert_memory_equal(w, w2, sizeof w2);
+        assert_memory_equal(copy, copy2, sizeof copy2);
         assert_memory_equal(m, m2, sizeof m2);
         assert_memory_equal(v, v2, sizeof v2);
         assert_memory_equal(ms, ms2, sizeof ms2);

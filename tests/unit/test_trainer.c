@@ -19,16 +19,17 @@ typedef struct result {
     unsigned long long hash;
 } result;
 
-/* Six updates with one more setting. */
-static result run_with(const char *setting, const char *other)
+/* Six updates with more settings. */
+static result run_with3(const char *first, const char *second,
+                        const char *third)
 {
+    const char *const settings[] = { first, second, third };
     tiny_run run;
     result out = { { 0 }, 0 };
     tiny_run_make(&run);
-    if (setting)
-        tiny_run_set(&run, setting);
-    if (other)
-        tiny_run_set(&run, other);
+    for (int i = 0; i < 3; i++)
+        if (settings[i])
+            tiny_run_set(&run, settings[i]);
     tiny_run_open(&run);
     for (int i = 0; i < 6; i++)
         out.losses[i] = tiny_run_train(&run, 1);
@@ -41,6 +42,11 @@ static void assert_same(const result *a, const result *b)
 {
     assert_memory_equal(a->losses, b->losses, sizeof a->losses);
     assert_true(a->hash == b->hash);
+}
+
+static result run_with(const char *first, const char *second)
+{
+    return run_with3(first, second, NULL);
 }
 
 static void the_number_of_threads_changes_no_bit(void **state)
@@ -82,6 +88,59 @@ static void threads_and_levels_change_no_bit_in_any_storage(void **state)
         assert_same(&one, &three);
         assert_same(&one, &level);
     }
+}
+
+/* ---- small weights, small moments, working copies ---- */
+
+static const char *const small[] = { "--optimizer_state=8bit",
+                                     "--weights=bf16" };
+
+static void small_state_is_another_run_that_no_layout_changes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        result plain = run_with(dtypes[i], NULL);
+        for (size_t k = 0; k < 2; k++) {
+            result one = run_with3(dtypes[i], small[k], "--threads=1");
+            result three = run_with3(dtypes[i], small[k], "--threads=3");
+            result level = run_with3(dtypes[i], small[k],
+                                     "--grad_checkpoint=[2, 3]");
+            assert_same(&one, &three);
+            assert_same(&one, &level);
+            assert_true(one.hash != plain.hash);
+        }
+    }
+}
+
+static void a_resident_working_copy_changes_no_bit(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < 3; i++) {
+        tiny_run run;
+        tiny_run_make(&run);
+        tiny_run_set(&run, dtypes[i]);
+        tiny_run_set(&run, "--working_copy=resident");
+        tiny_run_open(&run);
+        assert_true(run.session.gpt.copies[0] != PL_NO_BUFFER);
+        tiny_run_remove(&run);
+        result rounded = run_with(dtypes[i], "--working_copy=rounded");
+        result kept = run_with(dtypes[i], "--working_copy=resident");
+        assert_same(&rounded, &kept);
+    }
+}
+
+static void small_state_still_learns(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--dropout=0.0");
+    tiny_run_set(&run, small[0]);
+    tiny_run_set(&run, small[1]);
+    tiny_run_open(&run);
+    double first = tiny_run_train(&run, 1), last = tiny_run_train(&run, 60);
+    assert_true(last < 0.75 * first);
+    tiny_run_remove(&run);
 }
 
 /* The search lays a run out anew for every budget. Returns how many different
@@ -202,21 +261,26 @@ static pl_status train_until(tiny_run *run, uint64_t after, pl_error *err)
     return pl_train(&run->session, &listener, err);
 }
 
-static void a_stopped_and_resumed_run_equals_an_uninterrupted_one(void **state)
+/* Every way of keeping the weights and the moments. */
+static void stop_and_resume(const char *dtype, const char *first,
+                            const char *second)
 {
-    (void)state;
     static const char *const files[] = { "out/ckpt/model.safetensors",
                                          "out/ckpt/optimizer.safetensors" };
     tiny_run whole, parts;
     pl_error err = { 0 };
 
-    tiny_run_make(&whole);
-    tiny_run_set(&whole, "--eval_interval=2");
+    for (int i = 0; i < 2; i++) {
+        tiny_run *run = i ? &parts : &whole;
+        tiny_run_make(run);
+        tiny_run_set(run, "--eval_interval=2");
+        tiny_run_set(run, dtype);
+        tiny_run_set(run, first);
+        tiny_run_set(run, second);
+    }
     tiny_run_open(&whole);
     assert_int_equal(train_until(&whole, 1000, &err), PL_OK);
 
-    tiny_run_make(&parts);
-    tiny_run_set(&parts, "--eval_interval=2");
     for (uint64_t stop = 2; stop <= 8; stop += 3) {
         tiny_run_open(&parts);
         pl_status status = train_until(&parts, stop, &err);
@@ -239,6 +303,16 @@ static void a_stopped_and_resumed_run_equals_an_uninterrupted_one(void **state)
     }
     tiny_run_remove(&whole);
     tiny_run_remove(&parts);
+}
+
+static void a_stopped_and_resumed_run_equals_an_uninterrupted_one(void **state)
+{
+    (void)state;
+    stop_and_resume(dtypes[0], "--weights=float32",
+                    "--optimizer_state=float32");
+    stop_and_resume(dtypes[0], small[0], small[1]);
+    stop_and_resume(dtypes[1], small[1], "--grad_checkpoint=2");
+    stop_and_resume(dtypes[2], small[0], "--working_copy=resident");
 }
 
 static void the_best_checkpoint_is_kept_apart(void **state)
@@ -384,6 +458,9 @@ int main(void)
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(the_checkpoint_level_changes_no_bit),
         cmocka_unit_test(threads_and_levels_change_no_bit_in_any_storage),
+        cmocka_unit_test(small_state_is_another_run_that_no_layout_changes),
+        cmocka_unit_test(a_resident_working_copy_changes_no_bit),
+        cmocka_unit_test(small_state_still_learns),
         cmocka_unit_test(the_budget_changes_no_bit),
         cmocka_unit_test(another_seed_is_another_run),
         cmocka_unit_test(dropout_changes_the_run),

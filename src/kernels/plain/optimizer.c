@@ -55,7 +55,7 @@ static void adamw_step(const pl_adamw *args, float *restrict w,
     }
 }
 
-/* ---- what is not kept as float32: a block at a time ---- */
+/* ---- what is not kept as float32 alone: a block at a time ---- */
 
 enum { BLOCK = PL_QUANT_BLOCK };
 
@@ -186,13 +186,15 @@ static void adamw_block(const pl_adamw *a, size_t first, size_t count)
     }
     if (a->m_codes)
         write_codes(a, first, count, m, v);
+    if (a->copy)
+        narrow(a->copy + first, w_at, count, a->copy_storage);
 }
 
 void PL_K(adamw)(const pl_adamw *args, int ith, int nth)
 {
     const size_t count = args->count;
     size_t begin, end;
-    if (!args->w_bf16 && !args->m_codes) {
+    if (!args->w_bf16 && !args->m_codes && !args->copy) {
         share_elements(count, ith, nth, &begin, &end);
         adamw_step(args, args->w + begin, args->g + begin, args->m + begin,
                    args->v + begin, end - begin);

@@ -98,6 +98,8 @@ static void step_one(const pl_adamw *args, size_t i, float *m, float *v)
                                          word_of(args, PL_ROUNDED_WEIGHT, i));
     else
         args->w[i] = w;
+    if (args->copy)
+        pl_storage_put(args->copy, i, w, args->copy_storage);
     args->g[i] = 0.0f;
 }
 
