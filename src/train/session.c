@@ -7,6 +7,7 @@
 #include "text/meta.h"
 #include "train/checkpoint.h"
 #include "train/outdir.h"
+#include "train/rehearse.h"
 #include "train/runplan.h"
 
 #include <math.h>
@@ -311,6 +312,9 @@ pl_status pl_session_open_train(pl_session *session, const pl_config *config,
         status = open_device(session, err);
     if (status)
         goto close_surroundings;
+    status = pl_rehearse(session, err);
+    if (status)
+        goto close_device;
     if (resumes)
         status = resume(session, folder, &state, err);
     else
