@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
+#include "train/changes.h"
 #include "train/fixes.h"
 #include "train/runplan.h"
 
@@ -18,6 +19,8 @@ typedef struct plan {
     const char *vocab_from;
     pl_fix fixes[PL_MAX_FIXES];
     size_t n_fixes;
+    pl_change changes[PL_MAX_CHANGES];
+    size_t n_changes;
 } plan;
 
 static size_t micro_steps(const plan *p)
@@ -201,6 +204,31 @@ static void print_fixes(const plan *p)
     }
 }
 
+/* Where nothing fits: what would. */
+static void print_changes(const plan *p)
+{
+    static const char *const effects[] = {
+        [PL_CHANGE_SAME_BITS] = "same result, to the bit",
+        [PL_CHANGE_SAME_RUN] = "same sequences, summed in another order",
+        [PL_CHANGE_NUMBERS] = "same model, fewer bits",
+        [PL_CHANGE_MODEL] = "another model",
+    };
+    if (p->run.fits)
+        return;
+    printf("\n%s%-56s %9s %9s %10s%s\n", pl_term_out(PL_TERM_BOLD),
+           "what would fit", "total", "update", "parameters",
+           pl_term_out_end());
+    for (size_t i = 0; i < p->n_changes; i++) {
+        const pl_change *change = &p->changes[i];
+        printf("%-56s %9s %+7.1f %% %8.2f M  %s\n", change->settings,
+               pl_term_bytes(change->total_bytes).text,
+               100.0 * change->update_change, (double)change->parameters / 1e6,
+               effects[change->effect]);
+    }
+    if (p->n_changes == 0)
+        printf("nothing: not even one layer of the smallest width\n");
+}
+
 /* ---- the step lists ---- */
 
 static void print_steps(const plan *p)
@@ -266,6 +294,20 @@ static void put_fit(pl_json_text *j, const plan *p)
         pl_json_text_close(j, '}');
     }
     pl_json_text_close(j, ']');
+    pl_json_text_open(j, "changes", '[');
+    for (size_t i = 0; i < p->n_changes; i++) {
+        const pl_change *change = &p->changes[i];
+        pl_json_text_open(j, NULL, '{');
+        pl_json_text_string(j, "settings", change->settings);
+        pl_json_text_whole(j, "total_bytes", change->total_bytes);
+        pl_json_text_real(j, "update_change", change->update_change);
+        pl_json_text_whole(j, "parameters", change->parameters);
+        pl_json_text_raw(j, "same_result",
+                         change->effect == PL_CHANGE_SAME_BITS ? "true"
+                                                               : "false");
+        pl_json_text_close(j, '}');
+    }
+    pl_json_text_close(j, ']');
 }
 
 static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
@@ -325,6 +367,9 @@ static pl_status make(plan *p, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_fixes_make(p->fixes, &p->n_fixes, &p->run, p->config,
                                &p->machine, err);
+    if (!status && !p->run.fits)
+        status = pl_changes_make(p->changes, &p->n_changes, &p->run, p->config,
+                                 &p->machine, vocab_size, err);
     return status;
 }
 
@@ -347,6 +392,7 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
     print_bars(&p);
     print_layout(&p);
     print_fixes(&p);
+    print_changes(&p);
     if (args->flags & FLAG_STEPS)
         print_steps(&p);
     return PL_OK;

@@ -55,7 +55,7 @@ pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
 void pl_build_begin_chunks(builder *b)
 {
     size_t least = b->rows / PL_GPT_MAX_CHUNKS, rows = b->gpt->layout.mlp_rows;
-    if (rows < least)
+    if (rows > 0 && rows < least)
         rows = least;
     if (rows > 0 && rows < b->rows && !(b->flags & PL_STEP_RUN_ROWS))
         b->chunk = rows;

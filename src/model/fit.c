@@ -10,11 +10,31 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of logits, rows of an MLP: from comfortable to frugal. */
-static const struct {
-    size_t chunk_rows, mlp_rows;
-} chunks[] = { { SIZE_MAX, SIZE_MAX }, { 256, 512 }, { 64, 128 } };
-enum { CHUNKS = sizeof chunks / sizeof chunks[0] };
+/* Rows of logits, rows of an MLP: from comfortable to frugal. Of a short
+ * sequence, frugal is an eighth. */
+typedef struct chunk_rows {
+    size_t logits, mlp;
+} chunk_rows;
+
+enum { CHUNKS = 3 };
+
+static size_t at_most(size_t rows, size_t T)
+{
+    const size_t least = 8, part = T / 8 > least ? T / 8 : least;
+    return rows < part ? rows : part;
+}
+
+static chunk_rows chunk_of(int chunk, size_t T)
+{
+    switch (chunk) {
+    case 0:
+        return (chunk_rows){ SIZE_MAX, SIZE_MAX };
+    case 1:
+        return (chunk_rows){ 256, 512 };
+    default:
+        return (chunk_rows){ at_most(64, T), at_most(128, T) };
+    }
+}
 
 typedef struct search {
     const pl_shape *shape;
@@ -27,13 +47,15 @@ typedef struct search {
     pl_error *err;
 } search;
 
-void pl_fit_longest(pl_gpt_layout layouts[2], const pl_gpt_layout *base)
+void pl_fit_longest(pl_gpt_layout layouts[2], const pl_shape *shape,
+                    const pl_gpt_layout *base)
 {
     for (int i = 0; i < 2; i++) {
         layouts[i] = *base;
         layouts[i].micro = i ? 1 : base->batch;
-        layouts[i].chunk_rows = chunks[CHUNKS - 2 + i].chunk_rows;
-        layouts[i].mlp_rows = chunks[CHUNKS - 2 + i].mlp_rows;
+        chunk_rows rows = chunk_of(CHUNKS - 2 + i, shape->T);
+        layouts[i].chunk_rows = rows.logits;
+        layouts[i].mlp_rows = rows.mlp;
     }
 }
 
@@ -55,7 +77,8 @@ static void set_station(const search *s, size_t q)
 
 static size_t stations(const search *s)
 {
-    return s->wish->keep_levels ? 1 : PL_MAX_LEVEL * s->shape->L + 1;
+    size_t most_level = s->wish->no_products ? 1 : PL_MAX_LEVEL;
+    return s->wish->keep_levels ? 1 : most_level * s->shape->L + 1;
 }
 
 /* Builds one layout and prices it. */
@@ -66,8 +89,9 @@ static pl_status price(const search *s, size_t micro, int chunk, size_t q,
     pl_gpt gpt;
     pl_gpt_layout layout = *s->base;
     layout.micro = micro;
-    layout.chunk_rows = smaller(layout.chunk_rows, chunks[chunk].chunk_rows);
-    layout.mlp_rows = smaller(layout.mlp_rows, chunks[chunk].mlp_rows);
+    chunk_rows rows = chunk_of(chunk, s->shape->T);
+    layout.chunk_rows = smaller(layout.chunk_rows, rows.logits);
+    layout.mlp_rows = smaller(layout.mlp_rows, rows.mlp);
     layout.levels = s->levels;
     set_station(s, q);
     pl_status status = pl_gpt_make_training(&gpt, s->shape, &layout, &heap,
@@ -231,5 +255,32 @@ pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
         status = take_levels(&fit->smallest, shape->L, heap, err);
     if (!status)
         status = search_all(&s);
+    return status;
+}
+
+pl_status pl_fit_smallest(pl_fit_option *smallest, const pl_shape *shape,
+                          const pl_gpt_layout *base, const pl_fit_wish *wish,
+                          const pl_rates *rates, pl_heap *heap, pl_error *err)
+{
+    /* one sequence at a time, or all of a few: then nothing waits for the rest
+     * of the batch, which of many saves less than their activations take */
+    enum { FEW = 4 };
+    const size_t micros[] = { 1, base->batch };
+    const int most = base->batch > 1 && base->batch <= FEW ? 2 : 1;
+    search s = { .shape = shape,
+                 .base = base,
+                 .wish = wish,
+                 .rates = rates,
+                 .heap_bytes = heap->limit_bytes,
+                 .err = err };
+    *smallest = (pl_fit_option){ .arena_bytes = SIZE_MAX };
+    pl_status status = pl_heap_take(heap, &s.levels, shape->L, 1, err);
+    for (int i = 0; i < most && !status; i++) {
+        pl_fit_option option;
+        status = price(&s, micros[i], micros[i] == 1 ? CHUNKS - 1 : CHUNKS - 2,
+                       stations(&s) - 1, &option);
+        if (!status && option.arena_bytes < smallest->arena_bytes)
+            *smallest = option;
+    }
     return status;
 }

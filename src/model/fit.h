@@ -15,6 +15,8 @@ typedef struct pl_fit_wish {
     size_t batches;      /* per update */
     int literal;         /* fit = 'exact': the config's own layout */
     int keep_levels;     /* grad_checkpoint was set: only the rest is free */
+    int no_products;     /* grad_checkpoint = False: levels that compute no
+                          * product again, 0 and 1 */
 } pl_fit_wish;
 
 /* One layout with its price. */
@@ -40,8 +42,17 @@ PL_MUST_CHECK pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
                                       const pl_rates *rates, pl_heap *heap,
                                       pl_error *err);
 
+/* The smallest layout of such a search, at once: its levels are the heap's. */
+PL_MUST_CHECK pl_status pl_fit_smallest(pl_fit_option *smallest,
+                                        const pl_shape *shape,
+                                        const pl_gpt_layout *base,
+                                        const pl_fit_wish *wish,
+                                        const pl_rates *rates, pl_heap *heap,
+                                        pl_error *err);
+
 /* Two of the layouts that a search from `base` may try: none has a longer step
  * list than the longer one of these, whatever their levels. */
-void pl_fit_longest(pl_gpt_layout layouts[2], const pl_gpt_layout *base);
+void pl_fit_longest(pl_gpt_layout layouts[2], const pl_shape *shape,
+                    const pl_gpt_layout *base);
 
 #endif

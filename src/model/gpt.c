@@ -379,7 +379,8 @@ static pl_buffer_id build_one(builder *b, const weight_set *set,
     const char *name = NULL;
     size_t count = param->rows * param->cols;
 
-    snprintf(text, sizeof text, "%s%s", set->prefix, param->name);
+    snprintf(text, sizeof text, "%s%s", set->prefix,
+             pl_param_name_of(param).text);
     graph->status = pl_heap_text(graph->heap, &name, text, strlen(text),
                                  &graph->error);
     if (graph->status)

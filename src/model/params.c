@@ -78,17 +78,24 @@ pl_param pl_param_at(const pl_shape *shape, size_t slot)
         param.kind = (pl_param_kind)(slot - after + FIRST_LAYERED + LAYERED);
     }
     const char *name = kinds[param.kind].name;
-    if (param.layer >= 0)
-        snprintf(param.name, sizeof param.name, "transformer.h.%d.%s",
-                 param.layer, name);
-    else
-        snprintf(param.name, sizeof param.name, "transformer.%s", name);
     param.rows = size_of(shape, kinds[param.kind].rows);
     param.cols = size_of(shape, kinds[param.kind].cols);
     param.init = kinds[param.kind].init;
     param.is_bias = strcmp(name + strlen(name) - 4, "bias") == 0;
     param.is_2d = kinds[param.kind].cols != DIM_1;
     return param;
+}
+
+pl_param_name pl_param_name_of(const pl_param *param)
+{
+    pl_param_name name;
+    if (param->layer >= 0)
+        snprintf(name.text, sizeof name.text, "transformer.h.%d.%s",
+                 param->layer, kinds[param->kind].name);
+    else
+        snprintf(name.text, sizeof name.text, "transformer.%s",
+                 kinds[param->kind].name);
+    return name;
 }
 
 int pl_param_present(const pl_shape *shape, const pl_param *param)

@@ -45,7 +45,6 @@ typedef enum pl_init {
 enum { PL_PARAM_NAME_BYTES = 64 };
 
 typedef struct pl_param {
-    char name[PL_PARAM_NAME_BYTES]; /* "transformer.h.3.attn.c_attn.weight" */
     pl_param_kind kind;
     int layer; /* -1: outside the blocks */
     size_t rows, cols;
@@ -60,6 +59,12 @@ typedef struct pl_param {
 size_t pl_param_slots(const pl_shape *shape);
 size_t pl_param_slot(const pl_shape *shape, pl_param_kind kind, int layer);
 pl_param pl_param_at(const pl_shape *shape, size_t slot);
+/* "transformer.h.3.attn.c_attn.weight" */
+typedef struct pl_param_name {
+    char text[PL_PARAM_NAME_BYTES];
+} pl_param_name;
+
+pl_param_name pl_param_name_of(const pl_param *param);
 int pl_param_present(const pl_shape *shape, const pl_param *param);
 
 /* All parameters; and without the position table, as nanoGPT counts. */

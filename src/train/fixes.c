@@ -48,7 +48,8 @@ static pl_status add(pricing *p, const char *setting, const pl_shape *shape,
     if (!status && p->count < PL_MAX_FIXES) {
         pl_fix *fix = &p->fixes[p->count++];
         size_t arena = gpt.placement.arena_bytes;
-        size_t total = arena + pl_run_plan_reserve(&gpt, plan->tables_bytes);
+        size_t total = arena + pl_run_plan_reserve(shape, layout, arena,
+                                                   plan->tables_bytes);
         *fix = (pl_fix){
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
             .update_change = pl_cost_update(&gpt, rates,
@@ -169,6 +170,34 @@ static pl_status price_dtype(pricing *p)
                PL_FIX_OTHER_RUN);
 }
 
+static pl_status price_bits(pricing *p)
+{
+    const pl_gpt_layout *layout = &p->plan->gpt.layout;
+    const size_t sequences = eval_sequences(p->config);
+    pl_gpt_layout other = *layout;
+    pl_status status = PL_OK;
+    if (layout->moments == PL_MOMENTS_F32) {
+        other.moments = PL_MOMENTS_8BIT;
+        status = add(p, "optimizer_state = '8bit'", &p->plan->gpt.shape, &other,
+                     sequences, PL_FIX_OTHER_RUN);
+    }
+    other = *layout;
+    if (!status && layout->weights == PL_F32) {
+        other.weights = PL_BF16;
+        status = add(p, "weights = 'bf16'", &p->plan->gpt.shape, &other,
+                     sequences, PL_FIX_OTHER_RUN);
+    }
+    other = *layout;
+    if (!status && layout->weights == PL_F32 && layout->dtype != PL_F32) {
+        int kept = layout->copy == PL_COPY_RESIDENT;
+        other.copy = kept ? PL_COPY_NONE : PL_COPY_RESIDENT;
+        status = add(
+            p, kept ? "working_copy = 'rounded'" : "working_copy = 'resident'",
+            &p->plan->gpt.shape, &other, sequences, PL_FIX_SAME_BITS);
+    }
+    return status;
+}
+
 pl_status pl_fixes_make(pl_fix fixes[PL_MAX_FIXES], size_t *count,
                         const pl_run_plan *plan, const pl_config *config,
                         const pl_machine *machine, pl_error *err)
@@ -187,6 +216,8 @@ pl_status pl_fixes_make(pl_fix fixes[PL_MAX_FIXES], size_t *count,
         status = price_model(&p);
     if (!status)
         status = price_dtype(&p);
+    if (!status)
+        status = price_bits(&p);
     *count = p.count;
     return status;
 }

@@ -17,22 +17,20 @@ enum {
     RESERVE_TABLES = 3,
 };
 
-size_t pl_run_plan_reserve(const pl_gpt *gpt, size_t tables_bytes)
+size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
+                           size_t arena_bytes, size_t tables_bytes)
 {
     /* 1/512: an 8-byte page-table entry per 4 KiB page */
-    return RESERVE_FIXED_BYTES + gpt->shape.L * RESERVE_LAYER_BYTES +
+    return RESERVE_FIXED_BYTES + shape->L * RESERVE_LAYER_BYTES +
            RESERVE_TABLES * tables_bytes +
-           gpt->layout.threads * PL_THREAD_STACK_BYTES +
-           gpt->placement.arena_bytes / 512;
+           layout->threads * PL_THREAD_STACK_BYTES + arena_bytes / 512;
 }
 
-/* The largest arena whose reserve still fits beside it, given the reserve of
- * an arena of another size. */
-static size_t arena_budget(size_t budget_bytes, const pl_gpt *other,
-                           size_t tables_bytes)
+size_t pl_run_plan_arena_budget(size_t budget_bytes, const pl_shape *shape,
+                                const pl_gpt_layout *layout,
+                                size_t tables_bytes)
 {
-    size_t fixed = pl_run_plan_reserve(other, tables_bytes) -
-                   other->placement.arena_bytes / 512;
+    size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes);
     if (budget_bytes == SIZE_MAX)
         return SIZE_MAX;
     if (budget_bytes <= fixed)
@@ -40,19 +38,19 @@ static size_t arena_budget(size_t budget_bytes, const pl_gpt *other,
     return (budget_bytes - fixed) / 513 * 512;
 }
 
-/* How large the tables of such a model can be: those of the longest lists that
- * a search tries. */
-static pl_status measure_tables(const pl_shape *shape,
-                                const pl_gpt_layout *base, pl_heap *heap,
-                                pl_gpt *gpt, size_t *bytes, pl_error *err)
+/* Those of the longest lists that a search tries. */
+pl_status pl_run_plan_tables(const pl_shape *shape, const pl_gpt_layout *base,
+                             pl_heap *heap, size_t *bytes, pl_error *err)
 {
     pl_gpt_layout layouts[2];
+    pl_gpt trial_gpt;
     pl_status status = PL_OK;
-    pl_fit_longest(layouts, base);
+    pl_fit_longest(layouts, shape, base);
     *bytes = 0;
     for (int i = 0; i < 2 && !status; i++) {
         pl_heap trial = pl_heap_make(heap->limit_bytes);
-        status = pl_gpt_make_training(gpt, shape, &layouts[i], &trial, err);
+        status = pl_gpt_make_training(&trial_gpt, shape, &layouts[i], &trial,
+                                      err);
         if (trial.taken_bytes > *bytes)
             *bytes = trial.taken_bytes;
         pl_heap_close(&trial);
@@ -88,9 +86,18 @@ static pl_status check_init(const pl_config *config, pl_error *err)
 
 /* grad_checkpoint, where it was set, is a wish about levels; False leaves the
  * choice between keeping all and recomputing what costs next to nothing. */
-static int levels_are_set(const pl_config *config)
+pl_fit_wish pl_run_plan_wish(const pl_config *config)
 {
-    return config->origin[PL_KEY_grad_checkpoint].source != PL_FROM_DEFAULT;
+    const int set = config->origin[PL_KEY_grad_checkpoint].source !=
+                    PL_FROM_DEFAULT;
+    const int off = config->grad_checkpoint.kind == PL_CHECKPOINTING_OFF;
+    return (pl_fit_wish){
+        .budget_bytes = SIZE_MAX,
+        .batches = (size_t)config->gradient_accumulation_steps,
+        .literal = strcmp(config->fit, "exact") == 0,
+        .keep_levels = set && !off,
+        .no_products = set && off,
+    };
 }
 
 pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
@@ -99,7 +106,6 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
 {
     pl_shape shape;
     pl_gpt_layout base;
-    pl_gpt trial;
     size_t tables = 0;
     *plan = (pl_run_plan){ 0 };
     pl_status status = check_init(config, err);
@@ -111,15 +117,12 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
         status = pl_gpt_layout_make(&base, &shape, config, PL_FOR_TRAINING,
                                     heap, err);
     if (!status)
-        status = measure_tables(&shape, &base, heap, &trial, &tables, err);
+        status = pl_run_plan_tables(&shape, &base, heap, &tables, err);
     if (status)
         return status;
-    pl_fit_wish wish = {
-        .budget_bytes = arena_budget(machine->budget_bytes, &trial, tables),
-        .batches = (size_t)config->gradient_accumulation_steps,
-        .literal = strcmp(config->fit, "exact") == 0,
-        .keep_levels = levels_are_set(config),
-    };
+    pl_fit_wish wish = pl_run_plan_wish(config);
+    wish.budget_bytes = pl_run_plan_arena_budget(machine->budget_bytes, &shape,
+                                                 &base, tables);
     status = pl_fit_search(&plan->fit, &shape, &base, &wish, &machine->rates,
                            heap, err);
     if (!status)
@@ -128,7 +131,7 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     if (status)
         return status;
     size_t arena = plan->gpt.placement.arena_bytes;
-    plan->reserve_bytes = pl_run_plan_reserve(&plan->gpt, tables);
+    plan->reserve_bytes = pl_run_plan_reserve(&shape, &base, arena, tables);
     plan->tables_bytes = tables;
     plan->total_bytes = arena + plan->reserve_bytes;
     plan->fits = plan->total_bytes <= machine->budget_bytes;

@@ -25,6 +25,9 @@ PL_MUST_CHECK pl_status pl_run_plan_make(pl_run_plan *plan,
                                          size_t vocab_size, const pl_log *log,
                                          pl_heap *heap, pl_error *err);
 
+/* What the search may choose for a config, without a budget. */
+pl_fit_wish pl_run_plan_wish(const pl_config *config);
+
 /* PL_E_MEMORY with the numbers, if it doesn't fit. */
 PL_MUST_CHECK pl_status pl_run_plan_check(const pl_run_plan *plan,
                                           const pl_machine *machine,
@@ -33,7 +36,19 @@ PL_MUST_CHECK pl_status pl_run_plan_check(const pl_run_plan *plan,
 /* Bytes outside the arena that a run may take: program, C library, stacks,
  * page tables, and set-up tables, which were `tables_bytes` when the plan was
  * made. Measured, and tested against the real thing. */
-size_t pl_run_plan_reserve(const pl_gpt *gpt, size_t tables_bytes);
+size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
+                           size_t arena_bytes, size_t tables_bytes);
+
+/* How large the set-up tables of such a model can be. */
+PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
+                                           const pl_gpt_layout *base,
+                                           pl_heap *heap, size_t *bytes,
+                                           pl_error *err);
+
+/* The largest arena whose reserve still fits beside it. */
+size_t pl_run_plan_arena_budget(size_t budget_bytes, const pl_shape *shape,
+                                const pl_gpt_layout *layout,
+                                size_t tables_bytes);
 
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,

@@ -353,7 +353,8 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
                               pl_error *err)
 {
     size_t arena = session->gpt.placement.arena_bytes;
-    session->reserve_bytes = pl_run_plan_reserve(&session->gpt,
+    session->reserve_bytes = pl_run_plan_reserve(&session->shape,
+                                                 &session->gpt.layout, arena,
                                                  session->heap->taken_bytes);
     if (arena + session->reserve_bytes <= machine->budget_bytes)
         return PL_OK;

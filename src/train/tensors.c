@@ -55,7 +55,7 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
     if (row.buffer == PL_NO_BUFFER && !row.is_weight)
         return row;
     snprintf(row.info.name, sizeof row.info.name, "%s%s", sets[set].prefix,
-             param.name);
+             pl_param_name_of(&param).text);
     pl_extent shape = { param.rows, param.cols };
     row.info.dtype = PL_TENSOR_F32;
     if (row.buffer != PL_NO_BUFFER) {

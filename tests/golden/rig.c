@@ -41,9 +41,10 @@ static void load_weights(rig *r, fixture *f)
         pl_param param = pl_param_at(&r->gpt.shape, i);
         size_t count = param.rows * param.cols;
         if (pl_param_present(&r->gpt.shape, &param))
-            pl_device_write(r->device, r->gpt.weights[i], 0,
-                            fixture_floats(f, param.name, count),
-                            count * sizeof(float));
+            pl_device_write(
+                r->device, r->gpt.weights[i], 0,
+                fixture_floats(f, pl_param_name_of(&param).text, count),
+                count * sizeof(float));
     }
 }
 

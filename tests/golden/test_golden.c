@@ -67,7 +67,7 @@ static void check_training(fixture *f, const pl_kernels *set, int threads,
         char name[PL_PARAM_NAME_BYTES + 8];
         if (!pl_param_present(&r.gpt.shape, &param))
             continue;
-        snprintf(name, sizeof name, "grad.%s", param.name);
+        snprintf(name, sizeof name, "grad.%s", pl_param_name_of(&param).text);
         float *found = rig_floats(&r, r.gpt.gradients[i]);
         assert_near(seen, found, fixture_floats(f, name, count), count,
                     tolerance, "%s, %s x %d: %s", f->name, r.set, threads,

@@ -228,8 +228,9 @@ static void assert_weights(history *h, rig *r, fixture *f, int threads)
         double error = 0.0, change = 0.0;
         if (!pl_param_present(shape, &param))
             continue;
-        snprintf(name, sizeof name, "final.%s", param.name);
-        const float *initial = fixture_floats(f, param.name, count);
+        snprintf(name, sizeof name, "final.%s", pl_param_name_of(&param).text);
+        const float *initial = fixture_floats(f, pl_param_name_of(&param).text,
+                                              count);
         const float *final = fixture_floats(f, name, count);
         float *found = rig_floats(r, r->gpt.weights[slot]);
         for (size_t i = 0; i < count; i++)
@@ -241,7 +242,8 @@ static void assert_weights(history *h, rig *r, fixture *f, int threads)
         free(found);
         assert_true(change > 0.0);
         assert_number_near(&h->weights, sqrt(error), 0.0, sqrt(change), 1e-3,
-                           "%s x %d: %s", r->set, threads, param.name);
+                           "%s x %d: %s", r->set, threads,
+                           pl_param_name_of(&param).text);
     }
 }
 

@@ -20,11 +20,11 @@ static const pl_shape small = {
     .L = 5, .H = 3, .D = 8, .C = 20, .V = 61, .T = 37, .A = 24
 };
 
-static pl_fit search(const pl_shape *shape, size_t batch, size_t batches,
-                     pl_dtype dtype, size_t budget, pl_heap *heap)
+static pl_gpt_layout base_of(const pl_shape *shape, size_t batch,
+                             pl_dtype dtype)
 {
     static const uint8_t levels[16];
-    pl_gpt_layout base = {
+    return (pl_gpt_layout){
         .batch = batch,
         .micro = batch,
         .eval_T = shape->T,
@@ -37,13 +37,25 @@ static pl_fit search(const pl_shape *shape, size_t batch, size_t batches,
         .dtype = dtype,
         .levels = levels,
     };
-    pl_fit_wish wish = { .budget_bytes = budget, .batches = batches };
+}
+
+static pl_fit search_for(const pl_shape *shape, const pl_gpt_layout *base,
+                         const pl_fit_wish *wish, pl_heap *heap)
+{
     pl_rates rates = pl_rates_built_in(2);
     pl_error err = { 0 };
     pl_fit fit;
-    if (pl_fit_search(&fit, shape, &base, &wish, &rates, heap, &err))
+    if (pl_fit_search(&fit, shape, base, wish, &rates, heap, &err))
         fail_msg("%s", err.text);
     return fit;
+}
+
+static pl_fit search(const pl_shape *shape, size_t batch, size_t batches,
+                     pl_dtype dtype, size_t budget, pl_heap *heap)
+{
+    pl_gpt_layout base = base_of(shape, batch, dtype);
+    pl_fit_wish wish = { .budget_bytes = budget, .batches = batches };
+    return search_for(shape, &base, &wish, heap);
 }
 
 static int recomputes(const pl_fit_option *option, size_t L)
@@ -91,6 +103,51 @@ static void the_smallest_exact_plan_is_small(void **state)
 }
 
 /* What was chosen must be what the whole model is built with. */
+static void the_smallest_is_found_at_once(void **state)
+{
+    (void)state;
+    for (size_t batch = 1; batch <= 12; batch++)
+        for (int light = 0; light < 2; light++) {
+            pl_heap heap = pl_heap_make(HEAP_BYTES);
+            pl_shape shape = small;
+            pl_gpt_layout base = base_of(&shape, batch, PL_F32);
+            pl_fit_wish wish = { .budget_bytes = 1,
+                                 .batches = 1,
+                                 .no_products = light };
+            pl_rates rates = pl_rates_built_in(2);
+            pl_fit_option smallest;
+            pl_error err = { 0 };
+            for (shape.L = 1; shape.L <= 6; shape.L++) {
+                pl_fit fit = search_for(&shape, &base, &wish, &heap);
+                assert_int_equal(pl_fit_smallest(&smallest, &shape, &base,
+                                                 &wish, &rates, &heap, &err),
+                                 PL_OK);
+                assert_int_equal(smallest.arena_bytes,
+                                 fit.smallest.arena_bytes);
+            }
+            pl_heap_close(&heap);
+        }
+}
+
+/* grad_checkpoint = False: whatever the budget, no product twice. */
+static void levels_may_be_kept_to_what_computes_no_product_again(void **state)
+{
+    (void)state;
+    int ones = 0;
+    for (size_t budget = 100000; budget < 1000000; budget += 20000) {
+        pl_heap heap = pl_heap_make(HEAP_BYTES);
+        pl_gpt_layout base = base_of(&small, 6, PL_F32);
+        pl_fit_wish wish = { .budget_bytes = budget,
+                             .batches = 1,
+                             .no_products = 1 };
+        pl_fit fit = search_for(&small, &base, &wish, &heap);
+        assert_false(recomputes(&fit.chosen, small.L));
+        ones += fit.fits && fit.chosen.layout.levels[0] == 1;
+        pl_heap_close(&heap);
+    }
+    assert_true(ones > 0);
+}
+
 static void what_is_chosen_is_built_with_those_bytes(void **state)
 {
     (void)state;
@@ -182,6 +239,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_story_fits_without_recomputation),
         cmocka_unit_test(the_smallest_exact_plan_is_small),
+        cmocka_unit_test(the_smallest_is_found_at_once),
+        cmocka_unit_test(levels_may_be_kept_to_what_computes_no_product_again),
         cmocka_unit_test(what_is_chosen_is_built_with_those_bytes),
         cmocka_unit_test(more_memory_is_never_slower),
         cmocka_unit_test(nothing_that_fits_is_faster),

@@ -42,7 +42,7 @@ static void assert_slot(const pl_shape *shape, size_t slot, pl_param_kind kind,
         snprintf(full, sizeof full, "transformer.%s", name);
     else
         snprintf(full, sizeof full, "transformer.h.%d.%s", layer, name);
-    assert_string_equal(param.name, full);
+    assert_string_equal(pl_param_name_of(&param).text, full);
     assert_int_equal(param.kind, kind);
     assert_int_equal(param.layer, layer);
     assert_int_equal(pl_param_slot(shape, kind, layer), slot);
@@ -104,7 +104,8 @@ static void shapes_are_hugging_faces(void **state)
         assert_int_equal(param.init, rows[i].init);
         /* weight decay: as nanoGPT, what has two dimensions */
         assert_int_equal(param.is_2d, rows[i].cols > 1);
-        assert_int_equal(param.is_bias, strstr(param.name, ".bias") != NULL);
+        assert_int_equal(param.is_bias, strstr(pl_param_name_of(&param).text,
+                                               ".bias") != NULL);
     }
 }
 
@@ -189,7 +190,8 @@ static void weights_begin_normal_and_the_residual_ones_smaller(void **state)
             size_t n;
             pl_param param = pl_param_at(&shape, slot);
             float *x = init(&shape, slot, 1337, &n);
-            int residual = strstr(param.name, "c_proj.weight") != NULL;
+            int residual = strstr(pl_param_name_of(&param).text,
+                                  "c_proj.weight") != NULL;
             if (param.is_2d)
                 assert_normal(x, n,
                               residual ? 0.02 / sqrt(2.0 * (double)L) : 0.02);
