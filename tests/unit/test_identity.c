@@ -24,7 +24,7 @@
 enum {
     UPDATES = 3,
     VARIANTS = 6,
-    CONFIGS = SANITIZED_ADDRESS || SANITIZED_THREAD ? 2 : 9, /* per dtype */
+    CONFIGS = SANITIZED_ADDRESS || SANITIZED_THREAD ? 2 : 7, /* per dtype */
     FILES = 2,
     TEXT_BYTES = 640,
     HEAP_BYTES = 64 * 1024 * 1024,

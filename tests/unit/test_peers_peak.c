@@ -1,0 +1,359 @@
+/* test_peers_peak.c: what a model takes here against what it takes in nanoGPT
+ * (explain's replay) and in llm.c (the sum of what it allocates), for many
+ * random models and some known ones. Tensors against tensors: our arena, and
+ * nothing of anybody's program, libraries or context. */
+#include "base/rng.h"
+#include "explain/nanogpt.h"
+#include "support/sanitized.h"
+#include "train/runplan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+    CONFIGS = SANITIZED_ADDRESS || SANITIZED_THREAD ? 60 : 300,
+    THREADS = 2,
+    HEAP_BYTES = 256 * 1024 * 1024,
+    FROM_BYTES = 16000000, /* below, fixed scratch would be compared */
+};
+
+typedef struct model {
+    const char *name;
+    size_t B, T, C, L, H, V;
+    size_t accumulation;
+    int bias, dropout;
+} model;
+
+static const model known[] = {
+    { "the story's, 16 x 1024", 16, 1024, 576, 12, 12, 50304, 32, 0, 0 },
+    { "the story's, 1 x 1024", 1, 1024, 576, 12, 12, 50304, 32, 0, 0 },
+    { "GPT-2 124M, 12 x 1024", 12, 1024, 768, 12, 12, 50304, 40, 0, 0 },
+    { "GPT-2 124M, 1 x 1024", 1, 1024, 768, 12, 12, 50304, 40, 1, 0 },
+    { "GPT-2 124M, 4 x 64", 4, 64, 768, 12, 12, 50304, 1, 1, 0 },
+    { "Shakespeare by characters, 64 x 256", 64, 256, 384, 6, 6, 65, 1, 0, 1 },
+    { "the same for a CPU, 12 x 64", 12, 64, 128, 4, 4, 65, 1, 0, 0 },
+};
+enum { KNOWN = sizeof known / sizeof known[0] };
+
+typedef enum storage { FLOAT32, BFLOAT16, FLOAT16, STORAGES } storage;
+static const char *const storage_names[] = { "float32", "bfloat16", "float16" };
+
+/* A number in [least, most] for draw `which` of model i. */
+static size_t draw(uint32_t i, uint32_t which, size_t least, size_t most)
+{
+    uint32_t words[4];
+    pl_rng_words(PL_RNG_INIT, 5, i, which, 0, 0, words);
+    return least + (size_t)pl_rng_below(words, most - least + 1);
+}
+
+static model random_model(uint32_t i)
+{
+    model m = { .name = "random",
+                .B = draw(i, 0, 1, 16),
+                .T = draw(i, 1, 8, 512),
+                .L = draw(i, 2, 1, 12),
+                .H = draw(i, 3, 1, 12),
+                .V = draw(i, 4, 0, 2) ? draw(i, 5, 32, 20000) : 50304,
+                .accumulation = draw(i, 6, 1, 2),
+                .bias = (int)draw(i, 7, 0, 1),
+                .dropout = (int)draw(i, 8, 0, 1) };
+    m.C = m.H * draw(i, 9, 4, 96);
+    return m;
+}
+
+/* ---- llm.c: the sizes of its arrays, from train_gpt2.c and train_gpt2.cu at
+ * f1e2ace ---- */
+
+enum { LLMC_WORKSPACE_BYTES = 32 * 1024 * 1024 /* of cuBLASLt, always */ };
+
+/* Its vocabulary is padded, and it always has biases. */
+static double llmc_vocabulary(const model *m)
+{
+    return (double)((m->V + 127) / 128 * 128);
+}
+
+static double llmc_parameters(const model *m)
+{
+    const double C = (double)m->C, L = (double)m->L;
+    return (llmc_vocabulary(m) + (double)m->T) * C + L * (12 * C * C + 13 * C) +
+           2 * C;
+}
+
+/* Everything is float32; every activation has a gradient of its size. */
+static double llmc_cpu_bytes(const model *m)
+{
+    const double C = (double)m->C, L = (double)m->L, N = (double)(m->B * m->T),
+                 V = llmc_vocabulary(m), scores = (double)(m->H * m->T);
+    const double layer = 18 * C       /* ln1 qkv atty attproj residual2
+                                       * ln2 fch fch_gelu fcproj residual3 */
+                         + 2 * scores /* preatt att */
+                         + 4;         /* means, rstds */
+    const double rest = 2 * C         /* encoded lnf */
+                        + 2 * V       /* logits probs */
+                        + 3;          /* mean, rstd, losses */
+    return 16 * llmc_parameters(m)    /* params grads m v */
+           + 2 * 4 * N * (L * layer + rest) + 8 * N; /* inputs targets */
+}
+
+/* recompute: its option -r; 1 is its default, and keeps what level 1 keeps
+ * and the layernorms. In 16 bits with cuDNN's attention, which it has for 16
+ * bits only, and a float32 master of the weights. */
+static double llmc_cuda_bytes(const model *m, storage s, int recompute)
+{
+    const double C = (double)m->C, L = (double)m->L, N = (double)(m->B * m->T),
+                 scores = (double)(m->H * m->T), V = llmc_vocabulary(m);
+    const double bytes = s == FLOAT32 ? 4 : 2;
+    double layer = 10 * C; /* atty residual2 fch residual3 qkvr */
+    double rest = 7 * C;   /* encoded lnf scratch_bt4c scratch_btc */
+    double output = 3 * C; /* of which the logits are usually the largest */
+    double stats = 4 * L + 3;
+    output = scores > output ? scores : output;
+    output = V > output ? V : output;
+    layer += recompute < 2 ? 2 * C : 0; /* ln1 ln2 */
+    layer += recompute < 1 ? 4 * C : 0; /* fch_gelu */
+    rest += recompute < 1 ? 0 : 4 * C;
+    if (s == FLOAT32)
+        layer += scores; /* att */
+    else
+        stats += L * (double)m->H;
+    return 16 * llmc_parameters(m) /* 4 4 4 4, or 2 2 4 4 and the master's 4 */
+           + N * (bytes * (L * layer + rest + output) + 4 * stats + 8);
+}
+
+/* ---- nanoGPT: eager, flash attention ---- */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Where nothing accumulates its gradients are gone during the forward pass, and
+ * grow while the activations shrink; here they live throughout. *gap: as many
+ * bytes, 0 elsewhere. */
+static double nanogpt_bytes(const model *m, storage s, pl_torch_device device,
+                            double *gap)
+{
+    static const pl_torch_dtype dtypes[] = { PL_TORCH_FLOAT32,
+                                             PL_TORCH_BFLOAT16,
+                                             PL_TORCH_FLOAT16 };
+    const pl_nanogpt_job job = {
+        .B = m->B,
+        .T = m->T,
+        .C = m->C,
+        .L = m->L,
+        .H = m->H,
+        .V = m->V,
+        .eval_B = m->B,
+        .eval_T = m->T,
+        .accumulation = m->accumulation,
+        .dtype = dtypes[s],
+        .device = device,
+        .biases = m->bias ? PL_TORCH_BIASES : PL_TORCH_NO_BIASES,
+        .dropout = m->dropout ? PL_TORCH_DROPOUT : PL_TORCH_NO_DROPOUT,
+        .threads = THREADS,
+    };
+    pl_nanogpt_result r;
+    pl_error err = { 0 };
+    if (pl_nanogpt_replay(&job, &r, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    *gap = m->accumulation == 1 ? 4.0 * (double)r.parameters : 0.0;
+    return larger((double)pl_nanogpt_train_peak(&r)->live_bytes,
+                  (double)r.peaks[PL_PHASE_EVAL_LATER].live_bytes);
+}
+
+/* ---- here ---- */
+
+typedef enum wish { LITERAL_0, LITERAL_1, FASTEST, SMALLEST, WISHES } wish;
+
+static double plan_bytes(const model *m, storage s, wish w)
+{
+    pl_heap heap = pl_heap_make(HEAP_BYTES);
+    pl_config config = pl_config_make_default();
+    pl_error err = { 0 };
+    pl_run_plan plan;
+    const pl_machine machine = { .budget_bytes = w == SMALLEST ? 1 : SIZE_MAX,
+                                 .rates = pl_rates_built_in(THREADS) };
+    config.n_layer = (int64_t)m->L;
+    config.n_head = (int64_t)m->H;
+    config.n_embd = (int64_t)m->C;
+    config.block_size = (int64_t)m->T;
+    config.batch_size = (int64_t)m->B;
+    config.vocab_size = (int64_t)m->V;
+    config.gradient_accumulation_steps = (int64_t)m->accumulation;
+    config.bias = m->bias;
+    config.dropout = m->dropout ? 0.2 : 0.0;
+    config.dtype = storage_names[s];
+    config.threads = THREADS;
+    config.fit = w <= LITERAL_1 ? "exact" : "auto";
+    pl_status status = PL_OK;
+    if (w == LITERAL_1)
+        status = pl_config_override(&config, "--grad_checkpoint=1", PL_FOR_ALL,
+                                    &heap, &err);
+    if (!status)
+        status = pl_run_plan_make(&plan, &config, &machine, m->V, NULL, &heap,
+                                  &err);
+    if (status)
+        fail_msg("%s", err.text);
+    double bytes = (double)plan.gpt.placement.arena_bytes;
+    pl_heap_close(&heap);
+    return bytes;
+}
+
+/* ---- side by side ---- */
+
+typedef struct comparison {
+    double here[WISHES];
+    double nanogpt; /* the least that nanoGPT needs in this dtype */
+    double gap;     /* and what it spares by not accumulating */
+    double llmc_cpu, llmc_cuda[2];
+} comparison;
+
+static comparison compare(const model *m, storage s)
+{
+    comparison c;
+    for (int w = 0; w < WISHES; w++)
+        c.here[w] = plan_bytes(m, s, (wish)w);
+    c.nanogpt = nanogpt_bytes(m, s, PL_TORCH_CUDA, &c.gap);
+    if (s == FLOAT32) {
+        double cpu = nanogpt_bytes(m, s, PL_TORCH_CPU, &c.gap);
+        c.nanogpt = cpu < c.nanogpt ? cpu : c.nanogpt;
+    }
+    c.llmc_cpu = llmc_cpu_bytes(m);
+    for (int r = 0; r < 2; r++)
+        c.llmc_cuda[r] = llmc_cuda_bytes(m, s, r);
+    return c;
+}
+
+static void expect_no_more(const model *m, storage s, const char *what,
+                           double ours, const char *whose, double theirs)
+{
+    if (ours > theirs)
+        fail_msg("%s (B %zu T %zu C %zu L %zu H %zu V %zu bias %d dropout %d, "
+                 "%s): %s takes %.0f bytes, %s %.0f",
+                 m->name, m->B, m->T, m->C, m->L, m->H, m->V, m->bias,
+                 m->dropout, storage_names[s], what, ours, whose, theirs);
+}
+
+static void check(const model *m, storage s, const comparison *c)
+{
+    static const char *const names[] = { "the literal plan, level 0,",
+                                         "the literal plan, level 1,",
+                                         "the fastest plan",
+                                         "the smallest plan" };
+    for (int w = 0; w < WISHES; w++) {
+        expect_no_more(m, s, names[w], c->here[w], "nanoGPT",
+                       c->nanogpt + c->gap);
+        expect_no_more(m, s, names[w], c->here[w], "llm.c on the CPU",
+                       c->llmc_cpu);
+    }
+    /* In float32 the two keep the same for the same recomputation. In 16 bits
+     * the residual stream is float32 here and 16 bits there: then it is the
+     * budget that brings a plan below. */
+    for (int r = 0; r < 2 && s == FLOAT32; r++)
+        expect_no_more(m, s, names[r], c->here[r], "llm.c on CUDA",
+                       c->llmc_cuda[r]);
+    expect_no_more(m, s, names[SMALLEST], c->here[SMALLEST],
+                   "llm.c on CUDA with its workspace",
+                   c->llmc_cuda[1] + LLMC_WORKSPACE_BYTES);
+}
+
+/* ---- the tests ---- */
+
+/* The rows of docs/memory.md. */
+static void known_models_take_no_more_than_in_their_peers(void **state)
+{
+    (void)state;
+    print_message("| model | dtype | literal | fastest | smallest | nanoGPT | "
+                  "llm.c CPU | llm.c CUDA -r 1 |\n");
+    for (size_t i = 0; i < KNOWN; i++)
+        for (int s = 0; s < STORAGES; s++) {
+            comparison c = compare(&known[i], (storage)s);
+            check(&known[i], (storage)s, &c);
+            if (s != FLOAT16) /* the same bytes as bfloat16 */
+                print_message("| %s | %s | %.0f | %.0f | %.0f | %.0f | %.0f | "
+                              "%.0f |\n",
+                              known[i].name, storage_names[s],
+                              c.here[LITERAL_0] / 1e6, c.here[FASTEST] / 1e6,
+                              c.here[SMALLEST] / 1e6, c.nanogpt / 1e6,
+                              c.llmc_cpu / 1e6, c.llmc_cuda[1] / 1e6);
+        }
+}
+
+/* How often a plan takes more: what is not promised is at least known. */
+typedef struct tally {
+    int models, over_cuda[WISHES], over_nanogpt[WISHES];
+    double worst_cuda, worst_nanogpt; /* ratio, of any plan */
+} tally;
+
+static void count(tally *t, const comparison *c)
+{
+    t->models++;
+    for (int w = 0; w < WISHES; w++) {
+        double cuda = c->here[w] / c->llmc_cuda[1];
+        double nanogpt = c->here[w] / c->nanogpt;
+        t->over_cuda[w] += cuda > 1.0;
+        t->over_nanogpt[w] += nanogpt > 1.0;
+        t->worst_cuda = larger(t->worst_cuda, cuda);
+        t->worst_nanogpt = larger(t->worst_nanogpt, nanogpt);
+    }
+}
+
+static void print_tally(const char *name, const tally *t)
+{
+    print_message("%s, %d models: literal, fastest, smallest plan above llm.c "
+                  "on CUDA -r 1 without its workspace %d, %d, %d (at most %.2f "
+                  "times); above nanoGPT %d, %d, %d (%.2f times)\n",
+                  name, t->models, t->over_cuda[LITERAL_0],
+                  t->over_cuda[FASTEST], t->over_cuda[SMALLEST], t->worst_cuda,
+                  t->over_nanogpt[LITERAL_0], t->over_nanogpt[FASTEST],
+                  t->over_nanogpt[SMALLEST], t->worst_nanogpt);
+}
+
+static void random_models_take_no_more_than_in_their_peers(void **state)
+{
+    (void)state;
+    tally tallies[STORAGES] = { { 0 } };
+    for (uint32_t i = 0; i < CONFIGS; i++) {
+        const storage s = (storage)(i % STORAGES);
+        const model m = random_model(i);
+        if (plan_bytes(&m, s, LITERAL_0) < FROM_BYTES)
+            continue;
+        comparison c = compare(&m, s);
+        check(&m, s, &c);
+        count(&tallies[s], &c);
+    }
+    for (int s = 0; s < STORAGES; s++)
+        print_tally(storage_names[s], &tallies[s]);
+    assert_true(tallies[FLOAT32].models > CONFIGS / 6);
+}
+
+/* The sums that were made by hand before. */
+static void the_peers_formulas_give_the_known_figures(void **state)
+{
+    (void)state;
+    const model *story = &known[0];
+    assert_int_equal(llmc_cpu_bytes(story) / 1e8, 695);
+    assert_int_equal(llmc_cuda_bytes(story, BFLOAT16, 1) / 1e7, 582);
+    assert_int_equal(llmc_cuda_bytes(story, BFLOAT16, 2) / 1e7, 537);
+    double gap;
+    assert_int_equal(nanogpt_bytes(story, FLOAT16, PL_TORCH_CUDA, &gap) / 1e7,
+                     1542);
+    assert_true(gap == 0.0);
+    /* GPT-2 124M: the number that llm.c prints when it starts. */
+    assert_int_equal(llmc_parameters(&known[2]), 124475904);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_peers_formulas_give_the_known_figures),
+        cmocka_unit_test(known_models_take_no_more_than_in_their_peers),
+        cmocka_unit_test(random_models_take_no_more_than_in_their_peers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
