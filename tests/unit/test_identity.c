@@ -51,6 +51,8 @@ static const struct {
     { "weight_decay", "0.1 0.5" },
     { "learning_rate", "1e-3 1e-2" },
     { "seed", "1337 1 2 3 4294967295" },
+    { "optimizer_state", "float32 float32 8bit" },
+    { "weights", "float32 float32 bf16" },
 };
 enum { RUN_KNOBS = sizeof run_knobs / sizeof run_knobs[0] };
 
@@ -61,6 +63,7 @@ enum { RUN_KNOBS = sizeof run_knobs / sizeof run_knobs[0] };
     X(chunk_rows, roll(dice, 1 + rows / 16, rows + 1))                         \
     X(mlp_rows, roll(dice, 1 + rows / 16, rows + 1))                           \
     X(eval_micro, roll(dice, 1, 7))                                            \
+    X(copy, (pl_gpt_copy)roll(dice, PL_COPY_NONE, PL_COPY_RESIDENT))           \
     X(threads, thread_counts[roll(dice, 0, 5)])
 
 static const size_t thread_counts[] = { 1, 1, 2, 2, 3, 5 };
