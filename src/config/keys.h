@@ -152,10 +152,10 @@ X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16",                    \
 X(TEXT, weights, "float32", 0, 0, "float32 bf16", PL_FOR_TRAIN, MACHINE,       \
   "what training keeps of the weights: float32, or bf16 with stochastic "      \
   "rounding: 2 bytes per parameter less, other numbers")                       \
-X(TEXT, working_copy, "auto", 0, 0, "auto resident rounded",                   \
+X(TEXT, working_copy, "rounded", 0, 0, "rounded resident",                     \
   PL_FOR_TRAIN, MACHINE,                                                       \
-  "16-bit weights of a 16-bit dtype: kept beside the float32 ones, or rounded "\
-  "from them whenever they are read: the same bits")                           \
+  "16-bit weights of a 16-bit dtype: rounded from the float32 ones whenever "  \
+  "they are read, or kept beside them: the same bits")                         \
 X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "threads that compute; None: one per processor this process may use")        \
@@ -168,7 +168,8 @@ X(TEXT, gpu, "", 0, 0, NULL, PL_FOR_EXPLAIN, MACHINE,                          \
   "card that nanoGPT would run on, by name: 'RTX 4070'")                       \
 X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
   MACHINE,                                                                     \
-  "activations that are computed again, not kept: less memory, more time")     \
+  "activations that are computed again, not kept: less memory, more time; "    \
+  "False: none that needs a matrix product")                                   \
                                                                                \
 X(TEXT, start, "\n", 0, 0, NULL, PL_FOR_SAMPLE, SAMPLE,                        \
   "text to go on from, or FILE:path to read it from a file")                   \
