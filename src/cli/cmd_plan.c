@@ -157,6 +157,19 @@ static void print_total(const plan *p)
            pl_term_bytes(p->run.total_bytes).text, pl_term_out_end());
 }
 
+static const char *rates_text(const plan *p)
+{
+    switch (p->machine.rates.source) {
+    case PL_RATES_MEASURED:
+        return "what this machine reached";
+    case PL_RATES_SIMILAR:
+        return "what this machine reached at another width";
+    case PL_RATES_BUILT_IN:
+        break;
+    }
+    return "a built-in table; `train` and `bench` measure";
+}
+
 static void print_layout(const plan *p)
 {
     const pl_fit *fit = &p->run.fit;
@@ -166,10 +179,7 @@ static void print_layout(const plan *p)
     pl_run_plan_layout_text(&p->run.gpt.layout, L, batches, text, sizeof text);
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
-           pl_term_duration(p->run.update_seconds).text,
-           p->machine.rates.source == PL_RATES_MEASURED
-               ? "what this machine reached in training"
-               : "a built-in table; the first training measures");
+           pl_term_duration(p->run.update_seconds).text, rates_text(p));
     if (!fit->has_runner_up)
         return;
     pl_run_plan_layout_text(&fit->runner_up.layout, L, batches, text,
@@ -276,7 +286,7 @@ static void put_fit(pl_json_text *j, const plan *p)
     pl_json_text_real(j, "predicted_step_ms", 1e3 * p->run.update_seconds);
     pl_json_text_string(
         j, "rates",
-        p->machine.rates.source == PL_RATES_MEASURED ? "measured" : "built-in");
+        p->machine.rates.source == PL_RATES_BUILT_IN ? "built-in" : "measured");
     put_levels(j, &p->run.gpt);
     pl_json_text_open(j, "fixes", '[');
     for (size_t i = 0; i < p->n_fixes; i++) {

@@ -4,6 +4,7 @@
 #include "cli/term.h"
 #include "cli/train_view.h"
 #include "plan/memory.h"
+#include "train/calibrate.h"
 #include "train/checkpoint.h"
 #include "train/runplan.h"
 #include "train/trainer.h"
@@ -69,6 +70,23 @@ static void print_peak(const pl_session *session)
                    "this, with the config");
 }
 
+/* The first training on a machine measures it. */
+static pl_status calibrate(pl_machine *machine, const pl_config *config,
+                           pl_heap *heap, pl_error *err)
+{
+    const char *from;
+    size_t vocab_size;
+    if (machine->rates.source == PL_RATES_MEASURED || config->eval_only)
+        return PL_OK;
+    pl_status status = pl_cli_vocabulary(config, heap, &vocab_size, &from, err);
+    if (status)
+        return status;
+    pl_term_progress("measuring this machine");
+    pl_calibrate(machine, config, vocab_size);
+    pl_term_clear();
+    return PL_OK;
+}
+
 /* Opens, trains (or only evaluates), closes. */
 static pl_status run_session(const pl_config *config, pl_heap *heap,
                              pl_error *err)
@@ -79,6 +97,8 @@ static pl_status run_session(const pl_config *config, pl_heap *heap,
     pl_machine machine;
     pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
                                       err);
+    if (!status)
+        status = calibrate(&machine, config, heap, err);
     if (!status)
         status = pl_session_open_train(&session, config, &machine, &pl_term_log,
                                        heap, err);

@@ -86,6 +86,8 @@ const char *pl_key_commands(pl_key key)
                                         : "train, plan and eval";
     if (commands & PL_FOR_SAMPLE)
         return "sample";
+    if (commands & PL_FOR_BENCH)
+        return "bench";
     return commands & PL_FOR_PREPARE ? "prepare" : "explain";
 }
 

@@ -19,7 +19,8 @@ enum {
     PL_FOR_SAMPLE = 2,
     PL_FOR_PREPARE = 4,
     PL_FOR_EXPLAIN = 8, /* beside what train takes */
-    PL_FOR_ALL = 15,
+    PL_FOR_BENCH = 16,  /* likewise */
+    PL_FOR_ALL = 31,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -166,6 +167,8 @@ X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
   "'auto': the fastest layout in the budget; 'exact': as configured") \
 X(TEXT, gpu, "", 0, 0, NULL, PL_FOR_EXPLAIN, MACHINE,                          \
   "card that nanoGPT would run on, by name: 'RTX 4070'")                       \
+X(INT, rounds, 5, 1, 99, NULL, PL_FOR_BENCH, MACHINE,                          \
+  "measurements of which bench prints the medians")                            \
 X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
   MACHINE,                                                                     \
   "activations that are computed again, not kept: less memory, more time; "    \

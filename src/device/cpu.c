@@ -14,7 +14,8 @@ struct pl_device {
     pl_arena arena;
     pl_threads *threads;
     cpu_context steps;
-    double *profile; /* seconds by op, or NULL */
+    double *profile[PL_PROGRAM_COUNT]; /* seconds by step, or NULL */
+    size_t throughout_bytes;
 };
 
 typedef struct walk {
@@ -61,7 +62,7 @@ static void walk_steps(void *context, int ith, int nth)
     const walk *w = context;
     pl_threads *threads = w->device->threads;
     int buries = pl_arena_buries();
-    double *profile = ith == 0 ? w->device->profile : NULL;
+    double *profile = ith == 0 ? w->device->profile[w->id] : NULL;
     double then = profile ? pl_clock_seconds() : 0.0;
 
     for (size_t at = w->begin; at < w->end; at++) {
@@ -74,7 +75,7 @@ static void walk_steps(void *context, int ith, int nth)
         pl_threads_barrier(threads);
         if (profile) {
             double now = pl_clock_seconds();
-            profile[w->program->steps[at].op] += now - then;
+            profile[at] += now - then;
             then = now;
         }
         if (buries && ith == 0)
@@ -82,9 +83,10 @@ static void walk_steps(void *context, int ith, int nth)
     }
 }
 
-void pl_device_profile(pl_device *device, double *seconds)
+void pl_device_profile(pl_device *device, pl_program_id program,
+                       double *seconds)
 {
-    device->profile = seconds;
+    device->profile[program] = seconds;
 }
 
 void pl_device_run(pl_device *device, pl_program_id program, pl_part part)
@@ -128,6 +130,7 @@ pl_status pl_device_open_cpu(pl_device **out, const pl_graph *graph,
         return status;
     device->graph = graph;
     device->steps.graph = graph;
+    device->throughout_bytes = placement->throughout_bytes;
     device->steps.kernels = *kernels;
     status = pl_arena_open(&device->arena, placement->arena_bytes, err);
     if (status)
@@ -187,40 +190,73 @@ size_t pl_device_used_bytes(const pl_device *device)
     return device->arena.used_bytes;
 }
 
-/* ---- the peak ---- */
+/* ---- the machine's best ---- */
 
-typedef struct peak_run {
-    const pl_kernels *kernels;
+/* One measurement: what all threads did together, by a kernel's own count. */
+typedef struct best_run {
+    pl_device *device;
     size_t rounds;
-    double flops[PL_MAX_THREADS];
-} peak_run;
+    double work[PL_MAX_THREADS];
+} best_run;
 
 static void run_peak(void *context, int ith, int nth)
 {
-    peak_run *run = context;
+    best_run *run = context;
     volatile float kept; /* so that nothing is optimised away */
     float sink;
     (void)nth;
-    run->flops[ith] = run->kernels->peak(run->rounds, &sink);
+    run->work[ith] = run->device->steps.kernels.peak(run->rounds, &sink);
     kept = sink;
     (void)kept;
 }
 
-double pl_device_peak_flops(pl_device *device)
+static void run_read(void *context, int ith, int nth)
 {
-    peak_run run = { .kernels = &device->steps.kernels, .rounds = 200000 };
-    double best = 0.0, end = pl_clock_seconds() + 0.04;
+    best_run *run = context;
+    const pl_device *device = run->device;
+    volatile float kept;
+    float sink = 0.0f;
+    size_t begin, end, line = 4096;
+    pl_threads_slice(device->throughout_bytes / line, ith, nth, &begin, &end);
+    size_t bytes = (end - begin) * line;
+    for (size_t i = 0; i < run->rounds; i++)
+        device->steps.kernels.read(
+            (const float *)(const void *)(device->arena.base + begin * line),
+            bytes / sizeof(float), &sink);
+    kept = sink;
+    (void)kept;
+    run->work[ith] = (double)bytes * (double)run->rounds;
+}
 
-    if (!run.kernels->peak)
-        return 0.0;
+/* The best of the runs that fit some 40 ms, at least one. */
+static double best_of(best_run *run, pl_thread_fn *fn)
+{
+    double best = 0.0, end = pl_clock_seconds() + 0.04;
     do {
-        double began = pl_clock_seconds(), flops = 0.0;
-        pl_threads_run(device->threads, run_peak, &run);
+        double began = pl_clock_seconds(), work = 0.0;
+        pl_threads_run(run->device->threads, fn, run);
         double seconds = pl_clock_seconds() - began;
-        for (int i = 0; i < pl_threads_count(device->threads); i++)
-            flops += run.flops[i];
-        if (flops / seconds > best)
-            best = flops / seconds;
+        for (int i = 0; i < pl_threads_count(run->device->threads); i++)
+            work += run->work[i];
+        if (work / seconds > best)
+            best = work / seconds;
     } while (pl_clock_seconds() < end);
     return best;
+}
+
+double pl_device_peak_flops(pl_device *device)
+{
+    best_run run = { .device = device, .rounds = 200000 };
+    return device->steps.kernels.peak ? best_of(&run, run_peak) : 0.0;
+}
+
+double pl_device_read_bytes(pl_device *device)
+{
+    const size_t enough = 16 << 20; /* a run should outlast its start */
+    best_run run = { .device = device, .rounds = 1 };
+    if (!device->steps.kernels.read || device->throughout_bytes < 4096)
+        return 0.0;
+    if (device->throughout_bytes < enough)
+        run.rounds = enough / device->throughout_bytes;
+    return best_of(&run, run_read);
 }

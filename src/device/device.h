@@ -61,12 +61,17 @@ void *pl_device_host(pl_device *device, pl_buffer_id buffer);
 /* Bytes of the arena that claims cover: equal to the plan's, by assertion. */
 size_t pl_device_used_bytes(const pl_device *device);
 
-/* From now on the time of every step is added to seconds[op], by the clock of
- * one thread from barrier to barrier; NULL: no longer. */
-void pl_device_profile(pl_device *device, double *seconds);
+/* From now on seconds[i] grows by the time of step i of `program` whenever it
+ * runs, by the clock of one thread from barrier to barrier; NULL: no longer. */
+void pl_device_profile(pl_device *device, pl_program_id program,
+                       double *seconds);
 
 /* Flops per second that the device's arithmetic could do at best: all threads
  * at independent multiply-adds for some 40 ms. 0: unknown. */
 double pl_device_peak_flops(pl_device *device);
+
+/* Bytes per second that all threads together read at best: what lives
+ * throughout, for some 40 ms. 0: unknown. */
+double pl_device_read_bytes(pl_device *device);
 
 #endif

@@ -18,6 +18,7 @@ static void overlay_base(pl_kernels *set)
     PL_KERNEL_TABLE(PL_FILL)
 #undef PL_FILL
     set->peak = pl_base_peak;
+    set->read = pl_base_read;
     set->name = "base";
 }
 
@@ -28,6 +29,7 @@ static void overlay_avx2(pl_kernels *set)
     PL_KERNEL_TABLE(PL_FILL)
 #undef PL_FILL
     set->peak = pl_avx2_peak;
+    set->read = pl_avx2_read;
     set->name = "avx2";
 }
 
@@ -37,6 +39,7 @@ static void overlay_avx512(pl_kernels *set)
     PL_KERNEL_TABLE(PL_FILL)
 #undef PL_FILL
     set->peak = pl_avx512_peak;
+    set->read = pl_avx512_read;
     set->name = "avx512";
 }
 #endif

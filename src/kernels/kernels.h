@@ -384,6 +384,9 @@ typedef struct pl_kernels {
      * number that depends on all of them in *sink and returns how many flops
      * they were. For measuring a thread's peak. NULL in the reference. */
     double (*peak)(size_t rounds, float *sink);
+    /* *sink += the sum of x, in any order. For measuring how fast memory can be
+     * read. NULL in the reference. */
+    void (*read)(const float *x, size_t count, float *sink);
 } pl_kernels;
 
 /* The reference set. */

@@ -1,6 +1,8 @@
 /* cost.c: see cost.h. */
 #include "model/cost.h"
 
+#include <math.h>
+
 /* A product with few rows spends more of its time packing weights: so many
  * rows cost what the packing does. */
 static const double packing_rows = 8.0;
@@ -91,33 +93,37 @@ double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches)
            steps_seconds(update, rates, 0, update->n_steps);
 }
 
-static void add_units(const pl_program *program, size_t begin, size_t end,
-                      double times, double units[PL_OP_COUNT])
+void pl_cost_observe(pl_observed *seen, const pl_gpt *gpt,
+                     pl_program_id program, const double *step_seconds,
+                     double rounds, double rests)
 {
-    for (size_t at = begin; at < end; at++) {
-        const pl_step *step = &program->steps[at];
-        units[step->op] += times * pl_cost_units(step);
+    const pl_program *p = &gpt->graph.programs[program];
+    for (size_t at = 0; at < p->n_steps; at++) {
+        const pl_step *step = &p->steps[at];
+        const double times = at < p->loop_steps ? rounds : rests,
+                     mean = step_seconds[at] / times;
+        if (!(step_seconds[at] > 0.0))
+            continue;
+        seen->seconds[step->op] += step_seconds[at];
+        seen->units[step->op] += pl_cost_units(step) * times;
+        seen->steps[step->op] += times;
+        if (seen->least_seconds == 0.0 || mean < seen->least_seconds)
+            seen->least_seconds = mean;
     }
 }
 
-void pl_cost_add_units(const pl_gpt *gpt, size_t batches,
-                       double units[PL_OP_COUNT])
+void pl_rates_learn(pl_rates *rates, const pl_observed *seen)
 {
-    const pl_program *train = &gpt->graph.programs[PL_TRAIN];
-    const pl_program *update = &gpt->graph.programs[PL_UPDATE_WEIGHTS];
-    double times = (double)batches;
-    double rounds = (double)(gpt->layout.batch / gpt->layout.micro);
-    add_units(train, 0, train->loop_steps, times * rounds, units);
-    add_units(train, train->loop_steps, train->n_steps, times, units);
-    add_units(update, 0, update->n_steps, 1.0, units);
-}
-
-void pl_rates_learn(pl_rates *rates, const double seconds[PL_OP_COUNT],
-                    const double units[PL_OP_COUNT])
-{
-    const double enough_seconds = 1e-3;
-    for (int op = 0; op < PL_OP_COUNT; op++)
-        if (seconds[op] >= enough_seconds && units[op] > 0.0)
-            rates->per_second[op] = units[op] / seconds[op];
+    const double enough_seconds = 1e-3, most_barrier = 1e-4;
+    if (seen->least_seconds > 0.0)
+        rates->barrier_seconds = fmin(seen->least_seconds, most_barrier);
+    for (int op = 0; op < PL_OP_COUNT; op++) {
+        double seconds = seen->seconds[op];
+        if (seconds < enough_seconds || !(seen->units[op] > 0.0))
+            continue;
+        double waits = seen->steps[op] * rates->barrier_seconds;
+        seconds = fmax(seconds - waits, 0.1 * seconds);
+        rates->per_second[op] = seen->units[op] / seconds;
+    }
     rates->source = PL_RATES_MEASURED;
 }

@@ -10,7 +10,8 @@
 
 typedef enum pl_rates_source {
     PL_RATES_BUILT_IN, /* measured on one core of another machine */
-    PL_RATES_MEASURED, /* on this machine, with these threads */
+    PL_RATES_SIMILAR,  /* on this machine, with a model of another width */
+    PL_RATES_MEASURED, /* on this machine, with this width */
 } pl_rates_source;
 
 typedef struct pl_rates {
@@ -32,13 +33,20 @@ double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches);
 double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,
                      pl_program_id program);
 
-/* Adds the work of one update to units[op]. */
-void pl_cost_add_units(const pl_gpt *gpt, size_t batches,
-                       double units[PL_OP_COUNT]);
+/* What was seen of the ops at work. */
+typedef struct pl_observed {
+    double seconds[PL_OP_COUNT], units[PL_OP_COUNT], steps[PL_OP_COUNT];
+    double least_seconds; /* mean of the shortest step; 0: none seen */
+} pl_observed;
 
-/* Takes over the rates of those ops that were seen at work long enough:
- * seconds and units by op. */
-void pl_rates_learn(pl_rates *rates, const double seconds[PL_OP_COUNT],
-                    const double units[PL_OP_COUNT]);
+/* Adds a program of which `rounds` rounds of the loop and `rests` of the rest
+ * ran, with the seconds that each step took in all of them. */
+void pl_cost_observe(pl_observed *seen, const pl_gpt *gpt,
+                     pl_program_id program, const double *step_seconds,
+                     double rounds, double rests);
+
+/* Takes over the rates of those ops that were seen at work long enough. What
+ * the shortest step takes is what any step costs beside its work. */
+void pl_rates_learn(pl_rates *rates, const pl_observed *seen);
 
 #endif

@@ -12,12 +12,15 @@
 
 enum { MAX_BYTES = 64 * 1024 };
 
+/* Rates for one width; width 0: those that were measured last. */
 static pl_status path_of(char path[PL_PATH_BYTES], const char *folder,
-                         size_t threads, pl_error *err)
+                         size_t threads, size_t width, pl_error *err)
 {
-    char name[64];
-    snprintf(name, sizeof name, "machine-%s-%zu.json",
-             pl_cpu_isa_name(pl_cpu_isa()), threads);
+    char name[96], of[32] = "";
+    if (width)
+        snprintf(of, sizeof of, "-%zu", width);
+    snprintf(name, sizeof name, "machine-%s-%zu%s.json",
+             pl_cpu_isa_name(pl_cpu_isa()), threads, of);
     return pl_path_join(path, folder, name, err);
 }
 
@@ -29,23 +32,34 @@ static void read_rate(const json_t *object, const char *key, double *rate)
         *rate = value;
 }
 
-static pl_rates recall(const char *folder, size_t threads, pl_heap *heap)
+/* Whether there is such a file that can be read. */
+static int read_rates(pl_rates *rates, const char *folder, size_t threads,
+                      size_t width, pl_heap *heap)
 {
-    pl_rates rates = pl_rates_built_in(threads);
     char path[PL_PATH_BYTES], *text;
     size_t bytes;
     json_t *root = NULL;
 
-    if (!folder || path_of(path, folder, threads, NULL) ||
+    if (path_of(path, folder, threads, width, NULL) ||
         pl_file_read_all(path, MAX_BYTES, heap, &text, &bytes, NULL) ||
         pl_json_parse(text, bytes, path, &root, NULL))
-        return rates;
+        return 0;
     const json_t *ops = json_object_get(root, "units_per_second");
     for (int op = 0; op < PL_OP_COUNT; op++)
-        read_rate(ops, pl_op_name((pl_op)op), &rates.per_second[op]);
-    read_rate(root, "barrier_seconds", &rates.barrier_seconds);
-    rates.source = PL_RATES_MEASURED;
+        read_rate(ops, pl_op_name((pl_op)op), &rates->per_second[op]);
+    read_rate(root, "barrier_seconds", &rates->barrier_seconds);
     json_decref(root);
+    return 1;
+}
+
+static pl_rates recall(const char *folder, size_t threads, size_t width,
+                       pl_heap *heap)
+{
+    pl_rates rates = pl_rates_built_in(threads);
+    if (folder && read_rates(&rates, folder, threads, width, heap))
+        rates.source = PL_RATES_MEASURED;
+    else if (folder && read_rates(&rates, folder, threads, 0, heap))
+        rates.source = PL_RATES_SIMILAR;
     return rates;
 }
 
@@ -79,7 +93,9 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
                           pl_heap *heap, pl_error *err)
 {
     *machine = (pl_machine){ .cache_folder = cache_folder };
-    machine->rates = recall(cache_folder, pl_gpt_threads(config), heap);
+    machine->width = (size_t)config->n_embd;
+    machine->rates = recall(cache_folder, pl_gpt_threads(config),
+                            machine->width, heap);
     return find_budget(machine, use, config, err);
 }
 
@@ -99,9 +115,11 @@ pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
     pl_status status = pl_json_text_end(&j, err);
     if (!status)
         status = pl_folder_make(machine->cache_folder, err);
-    if (!status)
-        status = path_of(path, machine->cache_folder, threads, err);
-    if (!status)
-        status = pl_file_replace(path, text, j.used, err);
+    const size_t widths[] = { machine->width, 0 };
+    for (int i = 0; i < 2 && !status; i++) {
+        status = path_of(path, machine->cache_folder, threads, widths[i], err);
+        if (!status)
+            status = pl_file_replace(path, text, j.used, err);
+    }
     return status;
 }

@@ -2,9 +2,9 @@
  * take, and how fast the ops are.
  *
  * The rates are remembered from one run to the next in a small JSON file per
- * instruction set and number of threads, in a folder that the caller names
- * (the user's cache). A missing or strange file is no error: then the built-in
- * rates hold. */
+ * instruction set, number of threads and n_embd, in a folder that the caller
+ * names (the user's cache). A missing or strange file is no error: then the
+ * built-in rates hold. */
 #ifndef PL_TRAIN_MACHINE_H
 #define PL_TRAIN_MACHINE_H
 
@@ -16,6 +16,7 @@ typedef struct pl_machine {
     size_t budget_bytes; /* of arena and reserve; SIZE_MAX: no limit known */
     char budget_from[PL_MACHINE_TEXT_BYTES]; /* who says so, for people */
     pl_rates rates;
+    size_t width;             /* n_embd, which the rates depend on */
     const char *cache_folder; /* where rates are remembered; NULL: nowhere */
 } pl_machine;
 

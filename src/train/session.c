@@ -56,6 +56,10 @@ static pl_status open_device(pl_session *session, pl_error *err)
     if (!status)
         status = pl_heap_take(session->heap, &session->halves, STAGE_FLOATS,
                               sizeof *session->halves, err);
+    for (int i = 0; i < PL_PROGRAM_COUNT && !status; i++)
+        status = pl_heap_take(session->heap, &session->step_seconds[i],
+                              gpt->graph.programs[i].n_steps + 1,
+                              sizeof(double), err);
     if (!status)
         status = pl_device_open_cpu(
             &session->device, &gpt->graph, &gpt->placement, &kernels,
@@ -141,6 +145,7 @@ static pl_status open_tokens(pl_session *session, pl_error *err)
                                &session->meta_text, &session->meta_bytes, err);
     if (status)
         pl_dataset_close(&session->dataset);
+    session->has_dataset = !status;
     return status;
 }
 
@@ -228,12 +233,12 @@ static pl_status check_values(const pl_config *config, pl_error *err)
 
 /* The plan, or the reason why there is none that fits. */
 static pl_status make_plan(pl_session *session, const pl_machine *machine,
-                           pl_error *err)
+                           size_t vocab_size, pl_error *err)
 {
     pl_run_plan plan;
     pl_status status = pl_run_plan_make(&plan, session->config, machine,
-                                        (size_t)session->tokenizer.vocab_size,
-                                        session->log, session->heap, err);
+                                        vocab_size, session->log, session->heap,
+                                        err);
     if (!status)
         status = pl_run_plan_check(&plan, machine, err);
     if (status)
@@ -279,7 +284,8 @@ static pl_status open_surroundings(pl_session *session,
     status = open_tokens(session, err);
     if (status)
         return status;
-    status = make_plan(session, machine, err);
+    status = make_plan(session, machine, (size_t)session->tokenizer.vocab_size,
+                       err);
     if (!status && !session->config->eval_only)
         status = check_medium(session, machine, err);
     if (!status && !session->config->eval_only)
@@ -329,6 +335,23 @@ close_device:
 close_surroundings:
     pl_outdir_close(&session->lock);
     pl_dataset_close(&session->dataset);
+    return status;
+}
+
+pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
+                                const pl_machine *machine,
+                                pl_new_weights weights, size_t vocab_size,
+                                const pl_log *log, pl_heap *heap, pl_error *err)
+{
+    *session = (pl_session){
+        .config = config, .log = log, .heap = heap, .lock = PL_FILE_CLOSED
+    };
+    say_device(config, log);
+    pl_status status = make_plan(session, machine, vocab_size, err);
+    if (!status)
+        status = open_device(session, err);
+    if (!status && weights == PL_NEW_RANDOM)
+        init_weights(session);
     return status;
 }
 
@@ -410,6 +433,6 @@ void pl_session_close(pl_session *session)
 {
     pl_device_close(session->device);
     pl_outdir_close(&session->lock);
-    if (session->gpt.layout.purpose == PL_FOR_TRAINING)
+    if (session->has_dataset)
         pl_dataset_close(&session->dataset);
 }

@@ -26,24 +26,26 @@ typedef struct pl_session {
     const pl_log *log;
     pl_heap *heap;
     pl_dataset dataset; /* training only */
+    int has_dataset;
     pl_tokenizer tokenizer;
     const char *meta_text; /* the tokenizer as meta.json, or NULL */
     size_t meta_bytes;
     pl_shape shape;
     pl_gpt gpt;
     pl_device *device;
-    char *text;                  /* PL_SESSION_TEXT_BYTES */
-    char *stage;                 /* PL_SESSION_STAGE_BYTES */
-    uint16_t *halves;            /* as many elements of 16 bits */
-    uint64_t step;               /* updates done */
-    double best_val_loss;        /* infinite: none yet */
-    pl_scaler scaler;            /* float16's loss scale */
-    uint64_t skipped;            /* updates whose gradients were not finite */
-    int has_own_best;            /* what lies in `best` is this run's */
-    pl_file lock;                /* of out_dir, while training */
-    size_t reserve_bytes;        /* what was planned outside the arena */
-    pl_machine machine;          /* its rates are learnt while training */
-    double seconds[PL_OP_COUNT]; /* of the profiled updates */
+    char *text;           /* PL_SESSION_TEXT_BYTES */
+    char *stage;          /* PL_SESSION_STAGE_BYTES */
+    uint16_t *halves;     /* as many elements of 16 bits */
+    uint64_t step;        /* updates done */
+    double best_val_loss; /* infinite: none yet */
+    pl_scaler scaler;     /* float16's loss scale */
+    uint64_t skipped;     /* updates whose gradients were not finite */
+    int has_own_best;     /* what lies in `best` is this run's */
+    pl_file lock;         /* of out_dir, while training */
+    size_t reserve_bytes; /* what was planned outside the arena */
+    pl_machine machine;   /* its rates are learnt while training */
+    /* of each step while it is profiled; NULL: never */
+    double *step_seconds[PL_PROGRAM_COUNT];
 } pl_session;
 
 /* Training, evaluation and saving, from scratch or from the newest checkpoint
@@ -54,6 +56,15 @@ PL_MUST_CHECK pl_status pl_session_open_train(pl_session *session,
                                               const pl_machine *machine,
                                               const pl_log *log, pl_heap *heap,
                                               pl_error *err);
+
+typedef enum pl_new_weights { PL_NEW_RANDOM, PL_NEW_ZEROS } pl_new_weights;
+
+/* A run to measure: the config's plan, new weights, no data and no out_dir.
+ * The tokens of its programs are the caller's to fill. */
+PL_MUST_CHECK pl_status pl_session_open_bench(
+    pl_session *session, const pl_config *config, const pl_machine *machine,
+    pl_new_weights weights, size_t vocab_size, const pl_log *log, pl_heap *heap,
+    pl_error *err);
 
 /* Sampling only, from the checkpoint in `folder`. */
 PL_MUST_CHECK pl_status pl_session_open_sample(

@@ -176,17 +176,30 @@ static pl_status evaluate(loop *l, pl_error *err)
     return PL_OK;
 }
 
+static void profile(pl_session *session, int on)
+{
+    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
+    for (int i = 0; i < 2; i++)
+        pl_device_profile(session->device, programs[i],
+                          on ? session->step_seconds[programs[i]] : NULL);
+}
+
 /* What the profiled updates say of the machine, for this run and the next. A
  * cache that can't be written is not worth a word. */
 static void learn_rates(pl_session *session)
 {
-    double units[PL_OP_COUNT] = { 0 };
-    pl_device_profile(session->device, NULL);
-    for (int i = PROFILE_FROM; i < PROFILE_TO; i++)
-        pl_cost_add_units(&session->gpt,
-                          (size_t)session->config->gradient_accumulation_steps,
-                          units);
-    pl_rates_learn(&session->machine.rates, session->seconds, units);
+    const pl_gpt_layout *layout = &session->gpt.layout;
+    const double updates = PROFILE_TO - PROFILE_FROM,
+                 batches = updates *
+                           (double)session->config->gradient_accumulation_steps;
+    pl_observed seen = { .least_seconds = 0.0 };
+    profile(session, 0);
+    pl_cost_observe(&seen, &session->gpt, PL_TRAIN,
+                    session->step_seconds[PL_TRAIN],
+                    batches * (double)(layout->batch / layout->micro), batches);
+    pl_cost_observe(&seen, &session->gpt, PL_UPDATE_WEIGHTS,
+                    session->step_seconds[PL_UPDATE_WEIGHTS], updates, updates);
+    pl_rates_learn(&session->machine.rates, &seen);
     pl_status kept = pl_machine_remember(
         &session->machine, session->gpt.layout.threads, session->text,
         PL_SESSION_TEXT_BYTES, NULL);
@@ -197,7 +210,7 @@ static pl_status update(loop *l, pl_error *err)
 {
     pl_update_event event;
     if (l->updates == PROFILE_FROM)
-        pl_device_profile(l->session->device, l->session->seconds);
+        profile(l->session, 1);
     pl_status status = pl_train_update(l->session, &event, err);
     if (status)
         return status;

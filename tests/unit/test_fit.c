@@ -222,13 +222,13 @@ static void measured_rates_replace_the_built_in_ones(void **state)
 {
     (void)state;
     pl_rates rates = pl_rates_built_in(2);
-    double seconds[PL_OP_COUNT] = { 0 }, units[PL_OP_COUNT] = { 0 };
+    pl_observed seen = { .least_seconds = 0.0 };
     double before = rates.per_second[PL_OP_GELU];
-    seconds[PL_OP_MATMUL] = 2.0;
-    units[PL_OP_MATMUL] = 3e9;
-    seconds[PL_OP_GELU] = 1e-9; /* too short to mean anything */
-    units[PL_OP_GELU] = 1e9;
-    pl_rates_learn(&rates, seconds, units);
+    seen.seconds[PL_OP_MATMUL] = 2.0;
+    seen.units[PL_OP_MATMUL] = 3e9;
+    seen.seconds[PL_OP_GELU] = 1e-9; /* too short to mean anything */
+    seen.units[PL_OP_GELU] = 1e9;
+    pl_rates_learn(&rates, &seen);
     assert_int_equal(rates.source, PL_RATES_MEASURED);
     assert_true(rates.per_second[PL_OP_MATMUL] == 1.5e9);
     assert_true(rates.per_second[PL_OP_GELU] == before);

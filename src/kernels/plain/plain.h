@@ -29,8 +29,11 @@ PL_KERNEL_TABLE(PL_PLAIN_BASE)
 PL_KERNEL_TABLE(PL_PLAIN_AVX2)
 PL_KERNEL_TABLE(PL_PLAIN_AVX512)
 double pl_base_peak(size_t rounds, float *sink);
+void pl_base_read(const float *x, size_t count, float *sink);
 double pl_avx2_peak(size_t rounds, float *sink);
+void pl_avx2_read(const float *x, size_t count, float *sink);
 double pl_avx512_peak(size_t rounds, float *sink);
+void pl_avx512_read(const float *x, size_t count, float *sink);
 #undef PL_PLAIN_BASE
 #undef PL_PLAIN_AVX2
 #undef PL_PLAIN_AVX512

@@ -1,0 +1,267 @@
+/* bench.c: see bench.h. */
+#include "train/bench.h"
+#include "base/clock.h"
+#include "base/rng.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* A part of a round lasts at least so long, if one execution is shorter. */
+static const double least_seconds = 0.5;
+
+double pl_bench_train_flops(const pl_shape *shape)
+{
+    return 3.0 * pl_bench_eval_flops(shape, shape->T);
+}
+
+double pl_bench_eval_flops(const pl_shape *shape, size_t T)
+{
+    const double L = (double)shape->L, C = (double)shape->C,
+                 A = (double)shape->A;
+    const double N = 12.0 * L * C * C + (double)shape->V * C;
+    return 2.0 * N + 2.0 * L * A * (double)T;
+}
+
+double pl_bench_sample_bytes(const pl_gpt *gpt)
+{
+    const pl_shape *s = &gpt->shape;
+    const double cached = (double)(s->T / 2) * 2.0 * (double)s->A *
+                          (double)s->L *
+                          (double)pl_dtype_bytes(gpt->layout.dtype);
+    double bytes = cached;
+    for (size_t i = 0; i < pl_param_slots(s); i++) {
+        pl_param param = pl_param_at(s, i);
+        pl_buffer_id read = gpt->copies[i] != PL_NO_BUFFER ? gpt->copies[i]
+                                                           : gpt->weights[i];
+        if (param.is_2d && param.kind != PL_WPE)
+            bytes += (double)gpt->graph.buffers[read].bytes;
+    }
+    return bytes;
+}
+
+/* ---- running ---- */
+
+/* Tokens below V, the same in every round. */
+static void fill_tokens(pl_session *session, pl_buffer_id buffer)
+{
+    int32_t *tokens = pl_device_host(session->device, buffer);
+    size_t count = session->gpt.graph.buffers[buffer].bytes / sizeof *tokens;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t words[4];
+        pl_rng_words(PL_RNG_INIT, 1, (uint32_t)i, 0, 0, 0, words);
+        tokens[i] = (int32_t)(words[0] % session->shape.V);
+    }
+}
+
+static void set_scalars(pl_session *session)
+{
+    *pl_session_scalars(session) = (pl_scalars){
+        .learning_rate = 1e-6,
+        .beta1 = 0.9,
+        .beta2 = 0.95,
+        .eps = 1e-8,
+        .grad_clip = 1.0f,
+        .correction1 = 1.0,
+        .correction2 = 1.0,
+        .loss_scale = 1.0,
+        .dlogit_scale = 1e-3f,
+        .rows = 1,
+    };
+}
+
+static double run(pl_session *session, pl_program_id program, pl_part part)
+{
+    double began = pl_clock_seconds();
+    pl_device_run(session->device, program, part);
+    return pl_clock_seconds() - began;
+}
+
+/* Seconds of one batch: micro-batches are alike, so that a few tell, and some
+ * half a second of them is enough. */
+static double run_batch(pl_session *session, double *rounds)
+{
+    const pl_gpt_layout *layout = &session->gpt.layout;
+    const size_t all = layout->batch / layout->micro;
+    double seconds = 0.0, rest;
+    size_t done = 0;
+    fill_tokens(session, session->gpt.train_tokens);
+    do {
+        pl_session_scalars(session)->micro_first = (uint32_t)(done % all *
+                                                              layout->micro);
+        seconds += run(session, PL_TRAIN, PL_PART_LOOP);
+        done++;
+    } while (seconds < least_seconds && done < 1000);
+    pl_session_scalars(session)->micro_first = 0;
+    rest = run(session, PL_TRAIN, PL_PART_REST);
+    *rounds = (double)done;
+    return seconds / (double)done * (double)all + rest;
+}
+
+static double run_eval(pl_session *session)
+{
+    const pl_gpt_layout *layout = &session->gpt.layout;
+    double seconds = 0.0;
+    int done = 0;
+    set_scalars(session);
+    do {
+        fill_tokens(session, session->gpt.eval_tokens);
+        seconds += run(session, PL_EVAL, PL_PART_LOOP);
+        done++;
+    } while (seconds < least_seconds && done < 1000);
+    return (double)done * (double)(layout->eval_micro * layout->eval_T) /
+           seconds;
+}
+
+/* Tokens from the middle of a window on, one at a time. */
+static double run_sample(pl_session *session)
+{
+    const size_t T = session->shape.T, middle = T / 2;
+    double seconds = 0.0;
+    size_t done = 0;
+    set_scalars(session);
+    do {
+        fill_tokens(session, session->gpt.sample_tokens);
+        pl_session_scalars(session)->position = (uint32_t)middle;
+        seconds += run(session, PL_SAMPLE, PL_PART_LOOP);
+        done++;
+    } while (seconds < least_seconds && done < 1000);
+    return (double)done / seconds;
+}
+
+static void profile(pl_bench *bench, int on)
+{
+    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
+    pl_session *session = bench->session;
+    for (int i = 0; i < 2; i++)
+        pl_device_profile(session->device, programs[i],
+                          on ? session->step_seconds[programs[i]] : NULL);
+}
+
+void pl_bench_begin(pl_bench *bench, pl_session *session)
+{
+    const size_t batches = (size_t)session->config->gradient_accumulation_steps;
+    *bench = (pl_bench){ .session = session, .count = -1 };
+    bench->prior_source = session->machine.rates.source;
+    bench->predicted_seconds = pl_cost_update(&session->gpt,
+                                              &session->machine.rates, batches);
+}
+
+void pl_bench_run_round(pl_bench *bench)
+{
+    pl_session *session = bench->session;
+    const double batches = (double)session->config->gradient_accumulation_steps,
+                 tokens = batches * (double)session->gpt.layout.batch *
+                          (double)session->shape.T;
+    const int kept = bench->count >= 0 && bench->count < PL_BENCH_MAX_ROUNDS;
+    pl_bench_round round = { 0 };
+    double loops;
+
+    round.peak_flops = pl_device_peak_flops(session->device);
+    round.read_bytes = pl_device_read_bytes(session->device);
+    set_scalars(session);
+    profile(bench, kept);
+    double batch = run_batch(session, &loops);
+    double update = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST);
+    profile(bench, 0);
+    round.update_seconds = batches * batch + update;
+    round.train_tokens = tokens / round.update_seconds;
+    round.eval_tokens = run_eval(session);
+    round.sample_tokens = run_sample(session);
+    if (kept) {
+        bench->loops += loops;
+        bench->rounds[bench->count] = round;
+    }
+    if (kept || bench->count < 0)
+        bench->count++;
+}
+
+/* ---- what it says ---- */
+
+/* The middle of a column of the rounds: of field `at` bytes into each. */
+static double median_of(const pl_bench *bench, size_t at)
+{
+    double sorted[PL_BENCH_MAX_ROUNDS];
+    const int n = bench->count;
+    for (int i = 0; i < n; i++) {
+        double value;
+        int slot = i;
+        memcpy(&value, (const char *)&bench->rounds[i] + at, sizeof value);
+        for (; slot > 0 && sorted[slot - 1] > value; slot--)
+            sorted[slot] = sorted[slot - 1];
+        sorted[slot] = value;
+    }
+    return n ? 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]) : 0.0;
+}
+
+static void add_product(pl_bench *bench, const pl_step *step, double seconds)
+{
+    size_t i = 0;
+    pl_bench_product *p = bench->products;
+    while (i < bench->n_products &&
+           (p[i].op != step->op || p[i].rows != step->rows ||
+            p[i].cols != step->cols || p[i].inner != step->inner))
+        i++;
+    if (i == PL_BENCH_MAX_PRODUCTS)
+        return;
+    if (i == bench->n_products) {
+        bench->n_products++;
+        p[i] = (pl_bench_product){ .op = step->op,
+                                   .rows = step->rows,
+                                   .cols = step->cols,
+                                   .inner = step->inner };
+    }
+    p[i].count++;
+    p[i].seconds += seconds;
+}
+
+/* Seconds by op of one update, and by product of one micro-batch. */
+static void tabulate(pl_bench *bench)
+{
+    const pl_session *session = bench->session;
+    const pl_gpt_layout *layout = &session->gpt.layout;
+    const double batches = (double)session->config->gradient_accumulation_steps,
+                 rounds = batches * (double)(layout->batch / layout->micro),
+                 runs = (double)bench->count;
+    const pl_program *train = &session->gpt.graph.programs[PL_TRAIN];
+    const pl_program *update = &session->gpt.graph.programs[PL_UPDATE_WEIGHTS];
+    for (size_t i = 0; i < train->n_steps; i++) {
+        const pl_step *step = &train->steps[i];
+        const int loop = i < train->loop_steps;
+        double once = session->step_seconds[PL_TRAIN][i] /
+                      (loop ? bench->loops : runs);
+        bench->op_seconds[step->op] += once * (loop ? rounds : batches);
+        if (step->op == PL_OP_MATMUL || step->op == PL_OP_MATMUL_T ||
+            step->op == PL_OP_MATMUL_DW)
+            add_product(bench, step, once);
+    }
+    for (size_t i = 0; i < update->n_steps; i++)
+        bench->op_seconds[update->steps[i].op] +=
+            session->step_seconds[PL_UPDATE_WEIGHTS][i] / runs;
+}
+
+void pl_bench_finish(pl_bench *bench)
+{
+    pl_session *session = bench->session;
+    const double runs = (double)bench->count;
+    pl_observed seen = { .least_seconds = 0.0 };
+
+    if (bench->count < 1)
+        return;
+    bench->median = (pl_bench_round){
+        .peak_flops = median_of(bench, offsetof(pl_bench_round, peak_flops)),
+        .read_bytes = median_of(bench, offsetof(pl_bench_round, read_bytes)),
+        .train_tokens = median_of(bench,
+                                  offsetof(pl_bench_round, train_tokens)),
+        .eval_tokens = median_of(bench, offsetof(pl_bench_round, eval_tokens)),
+        .sample_tokens = median_of(bench,
+                                   offsetof(pl_bench_round, sample_tokens)),
+        .update_seconds = median_of(bench,
+                                    offsetof(pl_bench_round, update_seconds)),
+    };
+    tabulate(bench);
+    pl_cost_observe(&seen, &session->gpt, PL_TRAIN,
+                    session->step_seconds[PL_TRAIN], bench->loops, runs);
+    pl_cost_observe(&seen, &session->gpt, PL_UPDATE_WEIGHTS,
+                    session->step_seconds[PL_UPDATE_WEIGHTS], runs, runs);
+    pl_rates_learn(&session->machine.rates, &seen);
+}

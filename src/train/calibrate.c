@@ -1,0 +1,100 @@
+/* calibrate.c: see calibrate.h. The weights stay zero, which is as fast as any
+ * numbers and needs no time to make. */
+#include "train/calibrate.h"
+#include "base/clock.h"
+#include "train/session.h"
+
+#include <string.h>
+
+enum {
+    MOST_T = 512,
+    MOST_V = 4096,
+    MOST_C = 1024,
+    HEAP_BYTES = 256 * 1024 * 1024,
+};
+static const double enough_seconds = 0.6;
+
+static int64_t at_most(int64_t value, int64_t most)
+{
+    return value < most ? value : most;
+}
+
+/* A small piece of the config: its width, or as many heads as are not too
+ * wide. */
+static pl_config piece_of(const pl_config *config, size_t vocab_size)
+{
+    pl_config piece = *config;
+    const int64_t head = config->n_embd / config->n_head;
+    piece.n_layer = 1;
+    piece.batch_size = 1;
+    piece.gradient_accumulation_steps = 1;
+    piece.block_size = at_most(config->block_size, MOST_T);
+    piece.eval_block_size = PL_NONE;
+    piece.eval_batch_size = PL_NONE;
+    piece.vocab_size = at_most((int64_t)vocab_size, MOST_V);
+    piece.grad_checkpoint = (pl_checkpointing){ .kind = PL_CHECKPOINTING_OFF };
+    piece.fit = "exact";
+    piece.eval_only = true;
+    if (config->n_embd > MOST_C && head > 0 && head <= MOST_C) {
+        piece.n_head = MOST_C / head;
+        piece.n_embd = piece.n_head * head;
+    }
+    return piece;
+}
+
+static void train_once(pl_session *session)
+{
+    pl_buffer_id tokens = session->gpt.train_tokens;
+    *pl_session_scalars(session) = (pl_scalars){ .beta1 = 0.9,
+                                                 .beta2 = 0.95,
+                                                 .eps = 1e-8,
+                                                 .correction1 = 1.0,
+                                                 .correction2 = 1.0,
+                                                 .loss_scale = 1.0,
+                                                 .dlogit_scale = 1.0f };
+    memset(pl_device_host(session->device, tokens), 0,
+           session->gpt.graph.buffers[tokens].bytes);
+    pl_device_run(session->device, PL_TRAIN, PL_PART_LOOP);
+    pl_device_run(session->device, PL_TRAIN, PL_PART_REST);
+    pl_device_run(session->device, PL_UPDATE_WEIGHTS, PL_PART_REST);
+}
+
+static void measure(pl_session *session)
+{
+    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
+    pl_observed seen = { .least_seconds = 0.0 };
+    double runs = 0.0;
+    train_once(session); /* warms up */
+    for (int i = 0; i < 2; i++)
+        pl_device_profile(session->device, programs[i],
+                          session->step_seconds[programs[i]]);
+    for (double end = pl_clock_seconds() + enough_seconds;
+         runs < 2.0 || (pl_clock_seconds() < end && runs < 1000.0); runs++)
+        train_once(session);
+    for (int i = 0; i < 2; i++)
+        pl_cost_observe(&seen, &session->gpt, programs[i],
+                        session->step_seconds[programs[i]], runs, runs);
+    pl_rates_learn(&session->machine.rates, &seen);
+}
+
+void pl_calibrate(pl_machine *machine, const pl_config *config,
+                  size_t vocab_size)
+{
+    const pl_log silent = { 0 };
+    const pl_config piece = piece_of(config, vocab_size);
+    pl_heap heap = pl_heap_make(HEAP_BYTES);
+    pl_session session;
+    pl_error ignored;
+    if (!pl_session_open_bench(&session, &piece, machine, PL_NEW_ZEROS,
+                               (size_t)piece.vocab_size, &silent, &heap,
+                               &ignored)) {
+        measure(&session);
+        machine->rates = session.machine.rates;
+        pl_status kept = pl_machine_remember(
+            machine, session.gpt.layout.threads, session.text,
+            PL_SESSION_TEXT_BYTES, &ignored);
+        (void)kept; /* a cache that can't be written is not worth a word */
+        pl_session_close(&session);
+    }
+    pl_heap_close(&heap);
+}
