@@ -69,7 +69,6 @@ static model random_model(uint32_t i)
 /* ---- llm.c: the sizes of its arrays, from train_gpt2.c and train_gpt2.cu at
  * f1e2ace ---- */
 
-
 /* Its vocabulary is padded, and it always has biases. */
 static double llmc_vocabulary(const model *m)
 {
