@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "kernels/kernels.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +32,16 @@ typedef struct job {
     size_t peak_rounds;
     double flops[PL_MAX_THREADS];
     float sink[PL_MAX_THREADS];
+    float *scratch[PL_MAX_THREADS];
 } job;
 
 static void run_gemm(void *context, int ith, int nth)
 {
     const job *j = context;
-    j->kernels->gemm(j->gemm, ith, nth);
+    pl_gemm gemm = *j->gemm;
+    gemm.scratch_floats = pl_gemm_scratch(gemm.N, j->storage);
+    gemm.scratch = j->scratch[ith];
+    j->kernels->gemm(&gemm, ith, nth);
 }
 
 static void run_peak(void *context, int ith, int nth)
@@ -173,6 +178,16 @@ int main(int argc, char **argv)
     if (pl_threads_open(&threads, count, &heap, &err)) {
         fprintf(stderr, "bench: %s\n", err.text);
         return 1;
+    }
+    for (int i = 0; i < count; i++) {
+        j.scratch[i] = aligned_alloc(
+            4096,
+            (pl_gemm_scratch(SIZE_MAX, j.storage) * sizeof(float) + 4095) /
+                4096 * 4096);
+        if (!j.scratch[i]) {
+            fprintf(stderr, "bench: out of memory\n");
+            return 1;
+        }
     }
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++) {
         pl_kernels kernels = pl_kernels_for((pl_isa)isa);

@@ -149,6 +149,16 @@ static void run_layernorm_bwd(cx *c, const pl_step *s, int ith, int nth)
     c->kernels.layernorm_bwd(&a, ith, nth);
 }
 
+/* Thread ith's part of the packing room. */
+static void give_scratch(cx *c, pl_gemm *gemm, int ith)
+{
+    if (c->graph->packing == PL_NO_BUFFER)
+        return;
+    gemm->scratch_floats = c->graph->buffers[c->graph->packing].shape.cols;
+    gemm->scratch = (float *)c->memory[c->graph->packing] +
+                    (size_t)ith * gemm->scratch_floats;
+}
+
 static void run_matmul(cx *c, const pl_step *s, int ith, int nth)
 {
     pl_gemm a = { .M = rows_of(c, s),
@@ -168,6 +178,7 @@ static void run_matmul(cx *c, const pl_step *s, int ith, int nth)
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, 0) };
     a.start = a.bias ? PL_GEMM_BIAS : PL_GEMM_ZERO;
+    give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
 }
 
@@ -189,6 +200,7 @@ static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
                   .b_storage = storage_of(c, s, 2),
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, 0) };
+    give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
 }
 
@@ -210,6 +222,7 @@ static void run_matmul_dw(cx *c, const pl_step *s, int ith, int nth)
                   .b_storage = storage_of(c, s, 2),
                   .c_storage = storage_of(c, s, 0) };
     PL_CHECK(a.c_storage == PL_STORE_F32);
+    give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
 }
 

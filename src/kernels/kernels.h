@@ -100,7 +100,23 @@ typedef struct pl_gemm {
     const float *bias; /* [N], for PL_GEMM_BIAS */
     pl_gemm_start start;
     pl_storage a_storage, b_storage, b_round, c_storage;
+    float *scratch; /* this thread's, or NULL: then it is packed in few columns
+                     * at a time on the stack */
+    size_t scratch_floats;
 } pl_gemm;
+
+/* Rows and, at best, columns of B that are packed together. */
+enum { PL_GEMM_DEPTH = 384, PL_GEMM_COLUMNS = 512 };
+
+/* Floats of scratch per thread that serve products of up to `columns` columns
+ * best, also such as write 16 bits. Any number will do. */
+static inline size_t pl_gemm_scratch(size_t columns, pl_storage storage)
+{
+    const size_t most = columns < PL_GEMM_COLUMNS ? columns : PL_GEMM_COLUMNS,
+                 wide = (most + 63) / 64 * 64, strip = 64 * 1024;
+    return wide * (PL_GEMM_DEPTH + 1) + 96 * PL_GEMM_DEPTH +
+           (storage == PL_STORE_F32 ? 0 : strip);
+}
 
 /* sum[c] += CHAIN(row) of 1 * x[row, c], started from what sum holds: the
  * gradient of a bias. */

@@ -50,14 +50,21 @@ pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
     return b->gpt->gradients[pl_param_slot(b->s, kind, layer)];
 }
 
-/* The step list stays short however many rows there are. Decoding, whose rows
- * are known only when it runs, has few. */
+/* The step list stays short however many rows there are; and no chunk is much
+ * smaller than the others, since a product of few rows is a slow one. */
+size_t pl_build_chunk(const builder *b, size_t most)
+{
+    size_t rows = b->rows, parts = most ? (rows + most - 1) / most : 1;
+    if (parts > PL_GPT_MAX_CHUNKS)
+        parts = PL_GPT_MAX_CHUNKS;
+    return parts > 1 ? (rows + parts - 1) / parts : rows;
+}
+
+/* Decoding, whose rows are known only when it runs, has few. */
 void pl_build_begin_chunks(builder *b)
 {
-    size_t least = b->rows / PL_GPT_MAX_CHUNKS, rows = b->gpt->layout.mlp_rows;
-    if (rows > 0 && rows < least)
-        rows = least;
-    if (rows > 0 && rows < b->rows && !(b->flags & PL_STEP_RUN_ROWS))
+    size_t rows = pl_build_chunk(b, b->gpt->layout.mlp_rows);
+    if (rows < b->rows && !(b->flags & PL_STEP_RUN_ROWS))
         b->chunk = rows;
 }
 

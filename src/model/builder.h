@@ -55,6 +55,8 @@ pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer);
 pl_buffer_id pl_build_factor(const builder *b, pl_param_kind kind, int layer);
 pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer);
 
+/* Rows of a chunk where there should be `most` at most (0: any number). */
+size_t pl_build_chunk(const builder *b, size_t most);
 /* Sets b->chunk for the MLP of this round, where chunks are worth it. */
 void pl_build_begin_chunks(builder *b);
 /* The next chunk; 0 after the last. */

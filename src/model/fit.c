@@ -10,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of logits, rows of an MLP: from comfortable to frugal. Of a short
- * sequence, frugal is an eighth. */
+/* Rows of logits, rows of an MLP, columns of weights: from comfortable to
+ * frugal. Of a short sequence, frugal is an eighth. */
 typedef struct chunk_rows {
-    size_t logits, mlp;
+    size_t logits, mlp, packed;
 } chunk_rows;
 
 enum { CHUNKS = 3 };
@@ -28,11 +28,11 @@ static chunk_rows chunk_of(int chunk, size_t T)
 {
     switch (chunk) {
     case 0:
-        return (chunk_rows){ SIZE_MAX, SIZE_MAX };
+        return (chunk_rows){ SIZE_MAX, SIZE_MAX, SIZE_MAX };
     case 1:
-        return (chunk_rows){ 256, 512 };
+        return (chunk_rows){ 256, 512, 256 };
     default:
-        return (chunk_rows){ at_most(64, T), at_most(128, T) };
+        return (chunk_rows){ at_most(64, T), at_most(128, T), 0 };
     }
 }
 
@@ -92,6 +92,7 @@ static pl_status price(const search *s, size_t micro, int chunk, size_t q,
     chunk_rows rows = chunk_of(chunk, s->shape->T);
     layout.chunk_rows = smaller(layout.chunk_rows, rows.logits);
     layout.mlp_rows = smaller(layout.mlp_rows, rows.mlp);
+    layout.pack_columns = smaller(layout.pack_columns, rows.packed);
     layout.levels = s->levels;
     set_station(s, q);
     pl_status status = pl_gpt_make_training(&gpt, s->shape, &layout, &heap,

@@ -41,13 +41,10 @@ static void forget(block *k, unsigned keeps)
 static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
                                pl_buffer_id tokens, pl_buffer_id loss)
 {
-    size_t V = b->s->V, C = b->s->C, chunk = b->gpt->layout.chunk_rows;
+    size_t V = b->s->V, C = b->s->C,
+           chunk = pl_build_chunk(b, b->gpt->layout.chunk_rows);
     int train = b->program == PL_TRAIN;
     pl_buffer_id wte = pl_build_factor(b, PL_WTE, -1), dlnf = PL_NO_BUFFER;
-    if (chunk > b->rows)
-        chunk = b->rows;
-    if (chunk < b->rows / PL_GPT_MAX_CHUNKS)
-        chunk = b->rows / PL_GPT_MAX_CHUNKS;
     pl_buffer_id logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
                                           PL_F32, chunk, V);
     if (train)
@@ -444,6 +441,25 @@ static void build_sets(builder *b)
     gpt->v_scales = build_set(b, second_scale);
 }
 
+/* Where a thread packs a product's weights: its share of the widest one. */
+static void build_packing(builder *b)
+{
+    const pl_shape *s = b->s;
+    const pl_gpt_layout *layout = &b->gpt->layout;
+    size_t widest = s->V > 4 * s->C ? s->V : 4 * s->C;
+    if (3 * s->A > widest)
+        widest = 3 * s->A;
+    widest = (widest + layout->threads - 1) / layout->threads;
+    if (widest > layout->pack_columns)
+        widest = layout->pack_columns;
+    if (widest == 0)
+        return;
+    b->graph->packing = pl_graph_buffer(
+        b->graph, "packing", PL_CLASS_PACKING, PL_F32, layout->threads,
+        pl_gemm_scratch(widest, layout->dtype == PL_F32 ? PL_STORE_F32
+                                                        : PL_STORE_BF16));
+}
+
 /* Writes the programs whose bits are in `wanted`, and places them. */
 static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                 pl_error *err)
@@ -455,6 +471,7 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                    PL_U8, sizeof(pl_scalars), 1);
     gpt->graph.scalars = gpt->scalars;
     build_sets(&b);
+    build_packing(&b);
     void (*const programs[])(builder *) = { build_train, build_update,
                                             build_eval, build_sample,
                                             build_save };

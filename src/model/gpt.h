@@ -45,8 +45,10 @@ typedef struct pl_gpt_layout {
                         * 0: all */
     size_t prefill;    /* prompt tokens decoded at once */
     pl_gpt_cache cache;
-    size_t slice_bytes; /* of a tensor that is saved at once */
-    size_t threads;     /* scratch is per thread */
+    size_t slice_bytes;  /* of a tensor that is saved at once */
+    size_t pack_columns; /* of weights that a thread packs at once; 0: the few
+                          * that fit its stack */
+    size_t threads;      /* scratch is per thread */
     double dropout;
     pl_dtype dtype;   /* storage of activations, and what products read */
     pl_dtype weights; /* storage of matrices: PL_F32, or PL_BF16 by chance;

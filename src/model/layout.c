@@ -1,6 +1,7 @@
 /* layout.c: the literal layout of a config, before anything is shrunk. */
 #include "base/cpu.h"
 #include "base/threads.h"
+#include "kernels/kernels.h"
 #include "model/gpt.h"
 
 #include <string.h>
@@ -91,6 +92,7 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .mlp_rows = MLP_ROWS,
         .prefill = shape->T,
         .slice_bytes = SLICE_BYTES,
+        .pack_columns = PL_GEMM_COLUMNS,
         .threads = pl_gpt_threads(config),
         .dropout = config->dropout,
         .dtype = dtype_of(config),

@@ -46,7 +46,9 @@ const char *pl_program_name(pl_program_id program)
 
 void pl_graph_begin(pl_graph *graph, pl_heap *heap)
 {
-    *graph = (pl_graph){ .heap = heap };
+    *graph = (pl_graph){ .heap = heap,
+                         .scalars = PL_NO_BUFFER,
+                         .packing = PL_NO_BUFFER };
 }
 
 pl_buffer_id pl_graph_buffer(pl_graph *graph, const char *name, pl_class class,

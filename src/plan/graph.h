@@ -23,6 +23,7 @@
     X(PL_CLASS_GRADIENT, "gradients", 1)                                       \
     X(PL_CLASS_MOMENT, "moments", 1)                                           \
     X(PL_CLASS_CONTROL, "control", 1)                                          \
+    X(PL_CLASS_PACKING, "packing", 1)                                          \
     X(PL_CLASS_SAVED, "saved activations", 0)                                  \
     X(PL_CLASS_TRANSIENT, "transient", 0)                                      \
     X(PL_CLASS_TOKENS, "tokens", 0)                                            \
@@ -195,6 +196,7 @@ typedef struct pl_graph {
     size_t n_buffers, capacity;
     pl_program programs[PL_PROGRAM_COUNT];
     pl_buffer_id scalars; /* what changes between executions */
+    pl_buffer_id packing; /* a row for each thread: scratch of any product */
     pl_step nowhere;      /* takes the steps that follow a failure */
     pl_status status; /* first failure while building; then all is ignored */
     pl_error error;

@@ -134,6 +134,43 @@ static void products_longer_than_a_block_agree(void **state)
     judge_all_forms(50, 1, 511);
 }
 
+/* What a product is packed in is a matter of speed. */
+static void scratch_of_any_size_gives_the_same_bits(void **state)
+{
+    static const keeping kept[] = {
+        { PL_STORE_F32, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
+        { PL_STORE_BF16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16 },
+    };
+    /* too little, one panel of any set, several, all of it */
+    const size_t sizes[] = { 1,
+                             96 * PL_GEMM_DEPTH + 100,
+                             (96 + 70) * PL_GEMM_DEPTH,
+                             (96 + 170) * PL_GEMM_DEPTH,
+                             pl_gemm_scratch(150, PL_STORE_BF16),
+                             pl_gemm_scratch(5000, PL_STORE_BF16) };
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int form = 0; form < 24; form++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            const gemm_shape s = make_shape(110, 150, 800, form % 12,
+                                            &kept[form / 12]);
+            if (!is_allowed(&s))
+                continue;
+            const pl_gemm plain = make_gemm(&s);
+            const size_t bytes = s.M * plain.c_row * pl_storage_bytes(s.kept.c);
+            set.gemm(&plain, 0, 1);
+            for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                pl_gemm g = make_gemm(&s);
+                g.scratch = fenced_random(sizes[i], 9, 1);
+                g.scratch_floats = sizes[i];
+                set.gemm(&g, 0, 2);
+                set.gemm(&g, 1, 2);
+                assert_memory_equal(g.c, plain.c, bytes);
+            }
+            fenced_release();
+        }
+}
+
 static void stored_products_of_awkward_shapes_agree(void **state)
 {
     static const size_t sizes[] = { 0, 1, 9, 67 };
@@ -448,6 +485,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_awkward_shapes_agree),
         cmocka_unit_test(products_longer_than_a_block_agree),
+        cmocka_unit_test(scratch_of_any_size_gives_the_same_bits),
         cmocka_unit_test(stored_products_of_awkward_shapes_agree),
         cmocka_unit_test(a_sum_may_be_cut_anywhere),
         cmocka_unit_test(an_output_may_be_computed_in_chunks),

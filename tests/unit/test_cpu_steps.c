@@ -40,6 +40,7 @@ static void rig_begin(rig *r, pl_op op)
     r->graph.buffers = r->buffers;
     r->graph.n_buffers = 1;
     r->graph.scalars = 0;
+    r->graph.packing = PL_NO_BUFFER;
     r->memory[0] = &r->scalars;
     r->context = (cpu_context){ .graph = &r->graph,
                                 .memory = r->memory,

@@ -118,7 +118,7 @@ static void the_tables_have_names(void **state)
     assert_string_equal(pl_program_name(PL_SAVE), "save");
     for (int i = 0; i < PL_CLASS_COUNT; i++)
         assert_int_equal(pl_class_lives_throughout((pl_class)i),
-                         i <= PL_CLASS_CONTROL);
+                         i <= PL_CLASS_PACKING);
 }
 
 /* ---- lifetimes ---- */

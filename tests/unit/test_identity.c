@@ -63,6 +63,7 @@ enum { RUN_KNOBS = sizeof run_knobs / sizeof run_knobs[0] };
     X(chunk_rows, roll(dice, 1 + rows / 16, rows + 1))                         \
     X(mlp_rows, roll(dice, 1 + rows / 16, rows + 1))                           \
     X(eval_micro, roll(dice, 1, 7))                                            \
+    X(pack_columns, roll(dice, 0, 3) * 64)                                     \
     X(copy, (pl_gpt_copy)roll(dice, PL_COPY_NONE, PL_COPY_RESIDENT))           \
     X(threads, thread_counts[roll(dice, 0, 5)])
 

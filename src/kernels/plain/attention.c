@@ -31,7 +31,7 @@ static void exponentials(float *restrict s, size_t count, size_t end,
 
 /* Columns of a head's output that are mixed at a time: they are float until
  * they are done, whatever the output is kept as. */
-enum { MIX = NC };
+enum { MIX = FEW };
 
 /* out[rows, D] = P * v for one block, each row times its `inverse`. */
 static void mix_values(const pl_attention *args, size_t b, size_t h, size_t i,
@@ -55,7 +55,7 @@ static void mix_values(const pl_attention *args, size_t b, size_t h, size_t i,
                               .b_storage = args->qkv_storage,
                               .c = out,
                               .c_row = MIX };
-        tile_gemm(&mix);
+        tile_gemm_small(&mix);
         /* Appended zeros turn a sum of -0 into +0; adding 0 always does. */
         for (size_t r = 0; r < rows; r++)
             for (size_t c = 0; c < columns; c++)
@@ -94,7 +94,7 @@ static void forward_block(const pl_attention *args, size_t b, size_t h,
         .c = scratch,
         .c_row = stride
     };
-    tile_gemm(&scores);
+    tile_gemm_small(&scores);
     for (size_t r = 0; r < rows; r++) {
         float *s = scratch + r * stride;
         const size_t position = args->first + i + r, count = position + 1;
@@ -210,8 +210,8 @@ static void backward_scores(const pair *a, size_t i, size_t rows)
                                .b_storage = a->kept,
                                .c = a->ds,
                                .c_row = a->stride };
-    tile_gemm(&scores);
-    tile_gemm(&dweights);
+    tile_gemm_small(&scores);
+    tile_gemm_small(&dweights);
     for (size_t r = 0; r < rows; r++)
         backward_row(a, i, r, keys);
 }
@@ -259,9 +259,9 @@ static void backward_block(const pair *a, size_t i, size_t rows)
                          .c = a->dv,
                          .c_row = C3,
                          .start = PL_GEMM_KEEP };
-    tile_gemm(&dq);
-    tile_gemm(&dk);
-    tile_gemm(&dv);
+    tile_gemm_small(&dq);
+    tile_gemm_small(&dk);
+    tile_gemm_small(&dv);
 }
 
 /* Threads split (sequence, head): dk and dv are sums over all its queries. */

@@ -8,6 +8,26 @@ static size_t ceil_div(size_t a, size_t b)
     return a / b + (a % b != 0);
 }
 
+/* A product's own scratch, of which a C of 16 bits gets up to a half; 0 in
+ * `columns` if it is too small. */
+static tile_room tile_room_of(const pl_gemm *g)
+{
+    const size_t a = MA_MANY * KC, left = g->scratch_floats - a;
+    tile_room room = { .a = g->scratch, .a_rows = MA_MANY };
+    if (!g->scratch || g->scratch_floats < a)
+        return room;
+    if (g->c_storage != PL_STORE_F32) {
+        const size_t most = 64 * 1024;
+        room.strip = g->scratch + a;
+        room.strip_floats = left / 2 < most ? left / 2 : most;
+    }
+    room.panels = g->scratch + a + room.strip_floats;
+    room.columns = (left - room.strip_floats) / PANEL * NR;
+    if (room.strip_floats < NR && g->c_storage != PL_STORE_F32)
+        room.columns = 0;
+    return room;
+}
+
 /* Rows or columns, whichever leaves the busiest thread less; columns if equal,
  * since then no two threads pack the same part of B. */
 void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
@@ -33,7 +53,11 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
             g.bias += begin * NR;
         g.N = (end * NR < g.N ? end * NR : g.N) - begin * NR;
     }
-    tile_gemm(&g);
+    tile_room room = tile_room_of(&g);
+    if (room.columns)
+        tile_gemm(&g, &room);
+    else
+        tile_gemm_small(&g);
 }
 
 void PL_K(column_sum)(const pl_column_sum *args, int ith, int nth)
