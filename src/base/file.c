@@ -1,8 +1,10 @@
-/* file.c: see file.h. Owns every system call on files and folders, and the
- * countdown to a test's fault. Knows no format; allocates nothing itself. */
+/* file.c: see file.h. Owns the system calls on files and folders (those that
+ * list a folder are in file_list.c). Knows no format; allocates nothing
+ * itself. */
 #include "base/file.h"
 
 #include "base/check.h"
+#include "base/file_call.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,74 +20,6 @@
 /* One call moves at most this much: Linux stops just below 2 GiB anyway. */
 static const size_t call_bytes = (size_t)1 << 30;
 
-/* ---- faults ---- */
-
-/* The one state of this file that changes: off outside of tests. */
-static struct {
-    long countdown;
-    int error;
-    int happened;
-} fault;
-
-void pl_file_fail_at(long nth, int error)
-{
-    fault.countdown = nth;
-    fault.error = error;
-    fault.happened = 0;
-}
-
-int pl_file_fault_happened(void)
-{
-    return fault.happened;
-}
-
-/* Asked before every system call: nonzero if this is the one that fails. */
-static int fails_now(void)
-{
-    if (fault.countdown == 0 || --fault.countdown > 0)
-        return 0;
-    fault.happened = 1;
-    errno = fault.error;
-    return 1;
-}
-
-/* A system call that may be told to fail and that resumes when interrupted. */
-#define CALL(result, call)                                                     \
-    do {                                                                       \
-        (result) = fails_now() ? -1 : (call);                                  \
-    } while ((result) == -1 && errno == EINTR)
-
-/* ---- messages ---- */
-
-static const char *hint_of(int error)
-{
-    switch (error) {
-    case ENOENT:
-        return ". Check the name, and that its folder exists";
-    case ENOTDIR:
-        return ". A part of the path is a file, not a folder";
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return ". Check the permissions of the file and of its folders";
-    case ENOSPC:
-    case EDQUOT:
-        return ". Free some space on that disk or choose a folder on another";
-    case EMFILE:
-    case ENFILE:
-        return ". Too many files are open: raise the limit (ulimit -n)";
-    default:
-        return "";
-    }
-}
-
-static pl_status refused(pl_error *err, const char *attempt, const char *path,
-                         int error)
-{
-    return pl_fail(err, PL_E_IO, "cannot %s %s: %s%s.", attempt,
-                   pl_path_shown(path), strerror(error), hint_of(error));
-}
-
 /* ---- opening and closing ---- */
 
 static pl_status open_as(pl_file *file, const char *path, int flags,
@@ -95,12 +29,13 @@ static pl_status open_as(pl_file *file, const char *path, int flags,
     file->fd = -1;
     file->size_bytes = 0;
     if (bytes >= sizeof file->path)
-        return refused(err, attempt, path, ENAMETOOLONG);
+        return pl_file_refused(err, attempt, path, ENAMETOOLONG);
     memcpy(file->path, path, bytes + 1);
     /* O_NONBLOCK: an open of a pipe returns at once; plain files don't care. */
-    CALL(file->fd, open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+    PL_FILE_CALL(file->fd,
+                 open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
     if (file->fd < 0)
-        return refused(err, attempt, path, errno);
+        return pl_file_refused(err, attempt, path, errno);
     return PL_OK;
 }
 
@@ -109,9 +44,9 @@ static pl_status ask_size(pl_file *file, const char *attempt, pl_error *err)
 {
     struct stat info;
     int result;
-    CALL(result, fstat(file->fd, &info));
+    PL_FILE_CALL(result, fstat(file->fd, &info));
     if (result < 0) {
-        refused(err, attempt, file->path, errno);
+        pl_file_refused(err, attempt, file->path, errno);
         goto close_file;
     }
     if (!S_ISREG(info.st_mode)) {
@@ -134,6 +69,15 @@ pl_status pl_file_open_read(pl_file *file, const char *path, pl_error *err)
     return status ? status : ask_size(file, "read", err);
 }
 
+pl_status pl_file_open_input(pl_file *file, pl_error *err)
+{
+    static const char name[] = "standard input";
+    file->size_bytes = 0;
+    memcpy(file->path, name, sizeof name);
+    PL_FILE_CALL(file->fd, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    return file->fd < 0 ? pl_file_refused(err, "read", name, errno) : PL_OK;
+}
+
 pl_status pl_file_create(pl_file *file, const char *path, pl_error *err)
 {
     return open_as(file, path, O_WRONLY | O_CREAT | O_TRUNC, "create", err);
@@ -146,11 +90,11 @@ pl_status pl_file_lock(pl_file *file, const char *path, pl_error *err)
                                err);
     if (status)
         return status;
-    CALL(result, flock(file->fd, LOCK_EX | LOCK_NB));
+    PL_FILE_CALL(result, flock(file->fd, LOCK_EX | LOCK_NB));
     if (result == 0)
         return PL_OK;
     status = errno != EWOULDBLOCK
-                 ? refused(err, "lock", path, errno)
+                 ? pl_file_refused(err, "lock", path, errno)
                  : pl_fail(err, PL_E_IO, "%s is held by another process",
                            pl_path_shown(path));
     pl_file_abandon(file);
@@ -160,7 +104,7 @@ pl_status pl_file_lock(pl_file *file, const char *path, pl_error *err)
 /* Never repeated: on Linux an interrupted close has closed. */
 static int close_fd(int fd)
 {
-    int failed = fails_now();
+    int failed = pl_file_fails_now();
     int error = errno;
     int result = close(fd);
     if (failed) {
@@ -176,8 +120,9 @@ pl_status pl_file_close(pl_file *file, pl_error *err)
         return PL_OK;
     int result = close_fd(file->fd);
     file->fd = -1;
-    return result < 0 ? refused(err, "finish writing", file->path, errno)
-                      : PL_OK;
+    return result < 0
+               ? pl_file_refused(err, "finish writing", file->path, errno)
+               : PL_OK;
 }
 
 void pl_file_abandon(pl_file *file)
@@ -190,7 +135,7 @@ void pl_file_abandon(pl_file *file)
 void pl_file_remove_quietly(const char *path)
 {
     int ignored;
-    CALL(ignored, unlink(path));
+    PL_FILE_CALL(ignored, unlink(path));
     (void)ignored;
 }
 
@@ -220,9 +165,10 @@ pl_status pl_file_pread_exact(const pl_file *file, void *out, size_t bytes,
     while (done < bytes && !beyond) {
         size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
         ssize_t got;
-        CALL(got, pread(file->fd, to + done, want, (off_t)(offset + done)));
+        PL_FILE_CALL(got,
+                     pread(file->fd, to + done, want, (off_t)(offset + done)));
         if (got < 0)
-            return refused(err, "read", file->path, errno);
+            return pl_file_refused(err, "read", file->path, errno);
         if (got == 0)
             break;
         done += (size_t)got;
@@ -248,9 +194,9 @@ pl_status pl_file_read_some(pl_file *file, void *out, size_t capacity,
         size_t want = capacity - done < call_bytes ? capacity - done
                                                    : call_bytes;
         ssize_t got;
-        CALL(got, read(file->fd, to + done, want));
+        PL_FILE_CALL(got, read(file->fd, to + done, want));
         if (got < 0)
-            return refused(err, "read", file->path, errno);
+            return pl_file_refused(err, "read", file->path, errno);
         if (got == 0)
             break;
         done += (size_t)got;
@@ -281,9 +227,9 @@ pl_status pl_file_append(pl_file *file, const void *data, size_t bytes,
     for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
         ssize_t put;
-        CALL(put, write(file->fd, from + done, want));
+        PL_FILE_CALL(put, write(file->fd, from + done, want));
         if (put < 0)
-            return refused(err, "write to", file->path, errno);
+            return pl_file_refused(err, "write to", file->path, errno);
         done += (size_t)put;
         file->size_bytes += (uint64_t)put;
     }
@@ -298,9 +244,10 @@ pl_status pl_file_write_at(pl_file *file, const void *data, size_t bytes,
     for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
         ssize_t put;
-        CALL(put, pwrite(file->fd, from + done, want, (off_t)(offset + done)));
+        PL_FILE_CALL(
+            put, pwrite(file->fd, from + done, want, (off_t)(offset + done)));
         if (put < 0)
-            return refused(err, "write to", file->path, errno);
+            return pl_file_refused(err, "write to", file->path, errno);
         done += (size_t)put;
         if (file->size_bytes < offset + done)
             file->size_bytes = offset + done;
@@ -313,7 +260,7 @@ pl_status pl_file_write_at(pl_file *file, const void *data, size_t bytes,
 static int sync_fd(int fd)
 {
     int result;
-    CALL(result, fsync(fd));
+    PL_FILE_CALL(result, fsync(fd));
     return result < 0 && errno != EINVAL ? -1 : 0;
 }
 
@@ -321,7 +268,7 @@ pl_status pl_file_sync(pl_file *file, pl_error *err)
 {
     PL_CHECK(file->fd >= 0);
     return sync_fd(file->fd) < 0
-               ? refused(err, "write to disk", file->path, errno)
+               ? pl_file_refused(err, "write to disk", file->path, errno)
                : PL_OK;
 }
 
@@ -332,9 +279,9 @@ static pl_status look(const char *path, int flags, pl_file_kind *kind,
 {
     struct stat info;
     int result;
-    CALL(result, fstatat(AT_FDCWD, path, &info, flags));
+    PL_FILE_CALL(result, fstatat(AT_FDCWD, path, &info, flags));
     if (result < 0 && errno != ENOENT && errno != ENOTDIR)
-        return refused(err, "look at", path, errno);
+        return pl_file_refused(err, "look at", path, errno);
     *kind = result < 0              ? PL_FILE_ABSENT
             : S_ISREG(info.st_mode) ? PL_FILE_PLAIN
             : S_ISDIR(info.st_mode) ? PL_FILE_FOLDER
@@ -355,7 +302,7 @@ pl_status pl_file_look_at(const char *path, pl_file_kind *kind, pl_error *err)
 static int rename_quietly(const char *from, const char *to)
 {
     int result;
-    CALL(result, rename(from, to));
+    PL_FILE_CALL(result, rename(from, to));
     return result;
 }
 
@@ -364,7 +311,7 @@ static pl_status not_renamed(pl_error *err, const char *from, const char *to,
 {
     return pl_fail(err, PL_E_IO, "cannot rename %s to %s: %s%s.",
                    pl_path_shown(from), pl_path_shown(to), strerror(error),
-                   hint_of(error));
+                   pl_file_hint(error));
 }
 
 pl_status pl_file_rename(const char *from, const char *to, pl_error *err)
@@ -400,7 +347,7 @@ rename_a_back:
 pl_status pl_file_exchange(const char *a, const char *b, pl_error *err)
 {
     int result;
-    CALL(result, renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE));
+    PL_FILE_CALL(result, renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE));
     if (result == 0)
         return PL_OK;
     if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
@@ -411,9 +358,9 @@ pl_status pl_file_exchange(const char *a, const char *b, pl_error *err)
 pl_status pl_file_remove(const char *path, pl_error *err)
 {
     int result;
-    CALL(result, unlink(path));
+    PL_FILE_CALL(result, unlink(path));
     if (result < 0 && errno != ENOENT)
-        return refused(err, "remove", path, errno);
+        return pl_file_refused(err, "remove", path, errno);
     return PL_OK;
 }
 
@@ -426,7 +373,7 @@ static pl_status make_one(const char *path, pl_error *err)
     pl_status status = pl_file_look(path, &kind, err);
     if (status || kind == PL_FILE_FOLDER)
         return status;
-    CALL(result, mkdir(path, 0755));
+    PL_FILE_CALL(result, mkdir(path, 0755));
     if (result == 0)
         return PL_OK;
     int error = errno;
@@ -434,7 +381,7 @@ static pl_status make_one(const char *path, pl_error *err)
     status = error == EEXIST ? pl_file_look(path, &kind, err) : PL_OK;
     if (status || (error == EEXIST && kind == PL_FILE_FOLDER))
         return status;
-    return refused(err, "make the folder", path, error);
+    return pl_file_refused(err, "make the folder", path, error);
 }
 
 pl_status pl_folder_make(const char *path, pl_error *err)
@@ -456,8 +403,8 @@ pl_status pl_folder_make(const char *path, pl_error *err)
 static pl_status open_folder(int *fd, const char *path, const char *attempt,
                              pl_error *err)
 {
-    CALL(*fd, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    return *fd < 0 ? refused(err, attempt, path, errno) : PL_OK;
+    PL_FILE_CALL(*fd, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return *fd < 0 ? pl_file_refused(err, attempt, path, errno) : PL_OK;
 }
 
 pl_status pl_folder_sync(const char *path, pl_error *err)
@@ -467,7 +414,7 @@ pl_status pl_folder_sync(const char *path, pl_error *err)
     if (status)
         return status;
     if (sync_fd(fd) < 0)
-        status = refused(err, "write to disk", path, errno);
+        status = pl_file_refused(err, "write to disk", path, errno);
     close_fd(fd);
     return status;
 }
@@ -490,12 +437,13 @@ static pl_status do_entry(int fd, const char *path, const char *name,
     struct stat info;
     int result;
     if (task == REMOVE)
-        CALL(result, unlinkat(fd, name, 0));
+        PL_FILE_CALL(result, unlinkat(fd, name, 0));
     else
-        CALL(result, fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW));
+        PL_FILE_CALL(result, fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW));
     if (result < 0 && errno != ENOENT)
         return pl_fail(err, PL_E_IO, "cannot remove %s in %s: %s%s.", name,
-                       pl_path_shown(path), strerror(errno), hint_of(errno));
+                       pl_path_shown(path), strerror(errno),
+                       pl_file_hint(errno));
     if (result == 0 && task == REFUSE_FOLDERS && S_ISDIR(info.st_mode))
         return pl_fail(err, PL_E_IO,
                        "cannot remove %s: it holds the folder %s, which isn't "
@@ -515,9 +463,10 @@ static pl_status do_entries(int fd, const char *path, entry_task task,
     *entries = 0;
     for (;;) {
         ssize_t bytes;
-        CALL(bytes, getdents64(fd, list, sizeof list));
+        PL_FILE_CALL(bytes, getdents64(fd, list, sizeof list));
         if (bytes <= 0)
-            return bytes < 0 ? refused(err, "list", path, errno) : PL_OK;
+            return bytes < 0 ? pl_file_refused(err, "list", path, errno)
+                             : PL_OK;
         for (ssize_t at = 0; at < bytes;) {
             const struct dirent64 *entry = (const void *)(list + at);
             at += entry->d_reclen;
@@ -535,11 +484,12 @@ pl_status pl_folder_remove_flat(const char *path, pl_error *err)
 {
     int fd, result;
     size_t entries;
-    CALL(fd, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    PL_FILE_CALL(fd,
+                 open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
     if (fd < 0 && errno == ENOENT)
         return PL_OK;
     if (fd < 0)
-        return refused(err, "remove the folder", path, errno);
+        return pl_file_refused(err, "remove the folder", path, errno);
     pl_status status = do_entries(fd, path, REFUSE_FOLDERS, &entries, err);
     /* Again until none is left, since removing while listing may skip some;
      * but not forever, should someone else be filling it. */
@@ -548,9 +498,9 @@ pl_status pl_folder_remove_flat(const char *path, pl_error *err)
     close_fd(fd);
     if (status)
         return status;
-    CALL(result, rmdir(path));
+    PL_FILE_CALL(result, rmdir(path));
     if (result < 0 && errno != ENOENT)
-        return refused(err, "remove the folder", path, errno);
+        return pl_file_refused(err, "remove the folder", path, errno);
     return PL_OK;
 }
 
@@ -564,13 +514,13 @@ static pl_status ask_disk(const char *path, struct statfs *info, pl_error *err)
     if (status)
         return status;
     for (;;) {
-        CALL(result, statfs(there, info));
+        PL_FILE_CALL(result, statfs(there, info));
         int absent = result < 0 && (errno == ENOENT || errno == ENOTDIR);
         if (!absent || !strcmp(there, ".") || !strcmp(there, "/"))
             break;
         pl_path_cut_to_parent(there);
     }
-    return result < 0 ? refused(err, "ask for the disk of", path, errno)
+    return result < 0 ? pl_file_refused(err, "ask for the disk of", path, errno)
                       : PL_OK;
 }
 

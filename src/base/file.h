@@ -6,9 +6,9 @@
  * (directories are read with getdents64, since opendir allocates), so all else
  * may be called after sealing. Interrupted calls are resumed.
  *
- * Only plain files are opened for reading: a folder, pipe or device is an
- * error. No open waits for a pipe's other end. Calls on different pl_files may
- * run on different threads. */
+ * Only plain files are opened for reading by name: a folder, pipe or device is
+ * an error. No open waits for a pipe's other end. Calls on different pl_files
+ * may run on different threads. */
 #ifndef PL_BASE_FILE_H
 #define PL_BASE_FILE_H
 
@@ -36,6 +36,10 @@ typedef struct pl_file {
 /* On failure `file` is left not open. */
 PL_MUST_CHECK pl_status pl_file_open_read(pl_file *file, const char *path,
                                           pl_error *err);
+/* Standard input, whatever it is: a pipe, a terminal, a file. For
+ * pl_file_read_some only; its size is 0. Closing it leaves the process's own
+ * descriptor open. */
+PL_MUST_CHECK pl_status pl_file_open_input(pl_file *file, pl_error *err);
 /* Made with mode 0644, emptied if it exists. */
 PL_MUST_CHECK pl_status pl_file_create(pl_file *file, const char *path,
                                        pl_error *err);
@@ -153,6 +157,13 @@ PL_MUST_CHECK pl_status pl_folder_sync_of(const char *path, pl_error *err);
 /* Removes a folder and the plain files in it. A folder inside it is an error,
  * and then nothing is removed. PL_OK if it was absent. */
 PL_MUST_CHECK pl_status pl_folder_remove_flat(const char *path, pl_error *err);
+
+/* The names in a folder, "." and ".." left out, in the order of their bytes:
+ * the same on every machine and file system. The list and the names come from
+ * `heap`, which must last as long; on failure it has taken a part. */
+PL_MUST_CHECK pl_status pl_folder_list(const char *path, pl_heap *heap,
+                                       const char *const **names, size_t *count,
+                                       pl_error *err);
 
 /* ---- the disk ---- */
 

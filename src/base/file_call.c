@@ -1,0 +1,64 @@
+/* file_call.c: see file_call.h. Owns the countdown to a test's fault and the
+ * wording of what the system refused. */
+#include "base/file_call.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+/* The one state of base/file that changes: off outside of tests. */
+static struct {
+    long countdown;
+    int error;
+    int happened;
+} fault;
+
+void pl_file_fail_at(long nth, int error)
+{
+    fault.countdown = nth;
+    fault.error = error;
+    fault.happened = 0;
+}
+
+int pl_file_fault_happened(void)
+{
+    return fault.happened;
+}
+
+int pl_file_fails_now(void)
+{
+    if (fault.countdown == 0 || --fault.countdown > 0)
+        return 0;
+    fault.happened = 1;
+    errno = fault.error;
+    return 1;
+}
+
+const char *pl_file_hint(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return ". Check the name, and that its folder exists";
+    case ENOTDIR:
+        return ". A part of the path is a file, not a folder";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return ". Check the permissions of the file and of its folders";
+    case ENOSPC:
+    case EDQUOT:
+        return ". Free some space on that disk or choose a folder on another";
+    case EMFILE:
+    case ENFILE:
+        return ". Too many files are open: raise the limit (ulimit -n)";
+    default:
+        return "";
+    }
+}
+
+pl_status pl_file_refused(pl_error *err, const char *attempt, const char *path,
+                          int error)
+{
+    return pl_fail(err, PL_E_IO, "cannot %s %s: %s%s.", attempt,
+                   pl_path_shown(path), strerror(error), pl_file_hint(error));
+}

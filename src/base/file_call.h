@@ -1,0 +1,28 @@
+/* file_call.h: how base/file's files make system calls: every one can be told
+ * to fail by a test, and is worded in one manner when it fails. For src/base
+ * alone. */
+#ifndef PL_BASE_FILE_CALL_H
+#define PL_BASE_FILE_CALL_H
+
+#include "base/status.h"
+
+#include <errno.h>
+
+/* Asked before every system call: nonzero, with errno set, if this is the one
+ * that fails (pl_file_fail_at). */
+int pl_file_fails_now(void);
+
+/* A system call that may be told to fail and that resumes when interrupted. */
+#define PL_FILE_CALL(result, call)                                             \
+    do {                                                                       \
+        (result) = pl_file_fails_now() ? -1 : (call);                          \
+    } while ((result) == -1 && errno == EINTR)
+
+/* What to do about an errno: "" or a sentence that begins with ". ". */
+const char *pl_file_hint(int error);
+
+/* "cannot <attempt> <path>: <the system's reason><hint>." */
+pl_status pl_file_refused(pl_error *err, const char *attempt, const char *path,
+                          int error);
+
+#endif
