@@ -332,8 +332,7 @@ static void note_key(pl_jsonl *j)
 static const char *behind_key(const pl_jsonl *j, const char *rest)
 {
     size_t bytes = j->key_bytes;
-    if (!rest || bytes > strlen(rest) || bytes > sizeof j->key ||
-        memcmp(rest, j->key, bytes) != 0)
+    if (!rest || bytes > strlen(rest) || memcmp(rest, j->key, bytes) != 0)
         return NULL;
     if (rest[bytes] == '.')
         return rest + bytes + 1;

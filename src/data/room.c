@@ -49,12 +49,12 @@ pl_status pl_room_take(pl_room *room, pl_block *block, size_t need,
     if (block->data && need <= block->bytes)
         return PL_OK;
     pl_room_give_back(room, block);
+    if (need > left(room))
+        return none_left(room, need, what, err);
     /* A little more than asked, so that pages that grow slowly don't ask
      * every time. */
-    size_t more = need / 8;
-    if (left(room) >= need && left(room) - need < more)
-        more = 0;
-    return fill(room, block, need + more, what, err);
+    size_t spare = left(room) - need, more = need / 8;
+    return fill(room, block, need + (more < spare ? more : spare), what, err);
 }
 
 pl_status pl_room_grow(pl_room *room, pl_block *block, size_t keep, size_t need,

@@ -6,6 +6,7 @@
 #include "support/scratch.h"
 
 #include <setjmp.h>
+#include <snappy-c.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -90,7 +91,9 @@ static void assert_reads(const char *path, size_t buffer_bytes, size_t step,
 
 static void assert_refused(const char *path, pl_status status, const char *part)
 {
+    int files = scratch_open_files();
     result r = read_stream(path, 4096, 1000, 0, ROOM_BYTES);
+    assert_int_equal(scratch_open_files(), files);
     if (r.status != status)
         fail_msg("%s: %s", path, pl_status_name(r.status));
     assert_contains(err.text, path);
@@ -245,6 +248,51 @@ static void skipping_past_the_end_is_refused(void **state)
     free(r.data);
 }
 
+/* ---- blocks ---- */
+
+static void assert_block(pl_codec codec, const char *packed, size_t bytes)
+{
+    pl_room room = pl_room_make(ROOM_BYTES);
+    pl_unpack unpack;
+    unsigned char out[1100];
+    pl_unpack_open(&unpack, &room);
+    for (size_t size = 0; size < sizeof out; size += 50) {
+        memset(out, 7, sizeof out);
+        pl_status status = pl_unpack_block(&unpack, codec,
+                                           (const unsigned char *)packed, bytes,
+                                           out, size, &err);
+        assert_int_equal(status, size == 1000 ? PL_OK : PL_E_FORMAT);
+        if (!status)
+            assert_memory_equal(out, text, 1000);
+        for (size_t i = size; i < sizeof out; i++)
+            assert_int_equal(out[i], 7);
+    }
+    pl_unpack_close(&unpack);
+    assert_int_equal(room.taken_bytes, 0);
+}
+
+static void a_block_unpacks_to_exactly_its_size(void **state)
+{
+    size_t bytes, half;
+    char both[3000], snappy[3000];
+    (void)state;
+    assert_block(PL_CODEC_NONE, text, 1000);
+    char *zstd = pack_bytes(PACK_ZSTD, text, 1000, &bytes);
+    assert_block(PL_CODEC_ZSTD, zstd, bytes);
+    free(zstd);
+    /* Two members are one block too. */
+    char *first = pack_bytes(PACK_GZIP, text, 400, &half);
+    char *second = pack_bytes(PACK_GZIP, text + 400, 600, &bytes);
+    memcpy(both, first, half);
+    memcpy(both + half, second, bytes);
+    assert_block(PL_CODEC_GZIP, both, half + bytes);
+    free(first);
+    free(second);
+    bytes = sizeof snappy;
+    assert_int_equal(snappy_compress(text, 1000, snappy, &bytes), SNAPPY_OK);
+    assert_block(PL_CODEC_SNAPPY, snappy, bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_name_that_lies_is_refused),
         cmocka_unit_test(unpacking_takes_no_more_than_its_room),
         cmocka_unit_test(skipping_past_the_end_is_refused),
+        cmocka_unit_test(a_block_unpacks_to_exactly_its_size),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,87 @@
+/* Blocks that are counted against one limit and can be given back. */
+#include "data/room.h"
+#include "support/asserts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static pl_error err;
+
+static void what_is_given_back_can_be_taken_again(void **state)
+{
+    pl_room room = pl_room_make(1000);
+    pl_block block = { .data = NULL };
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(pl_room_take(&room, &block, 900, "it", &err), PL_OK);
+        memset(block.data, i, 900);
+        pl_room_give_back(&room, &block);
+        assert_int_equal(room.taken_bytes, 0);
+    }
+    assert_in_range(room.peak_bytes, 900, 1000);
+}
+
+static void a_block_that_suffices_stays(void **state)
+{
+    pl_room room = pl_room_make(10000);
+    pl_block block = { .data = NULL };
+    (void)state;
+    assert_int_equal(pl_room_take(&room, &block, 900, "it", &err), PL_OK);
+    const unsigned char *before = block.data;
+    assert_int_equal(pl_room_take(&room, &block, 900, "it", &err), PL_OK);
+    assert_ptr_equal(block.data, before);
+    pl_room_give_back(&room, &block);
+}
+
+static void the_limit_holds_for_all_blocks_together(void **state)
+{
+    pl_room room = pl_room_make(1000);
+    pl_block a = { .data = NULL }, b = { .data = NULL };
+    (void)state;
+    assert_int_equal(pl_room_take(&room, &a, 600, "the page", &err), PL_OK);
+    assert_int_equal(pl_room_take(&room, &b, 600, "the page", &err),
+                     PL_E_MEMORY);
+    assert_contains(err.text, "the page needs 600 bytes");
+    assert_null(b.data);
+    /* To replace it, its own bytes count as free; to grow it, they don't. */
+    assert_int_equal(pl_room_grow(&room, &a, 600, 900, "it", &err),
+                     PL_E_MEMORY);
+    assert_int_equal(a.bytes >= 600, 1);
+    assert_int_equal(pl_room_take(&room, &a, 1000, "it", &err), PL_OK);
+    assert_int_equal(pl_room_take(&room, &a, SIZE_MAX, "it", &err),
+                     PL_E_MEMORY);
+    pl_room_give_back(&room, &a);
+    assert_int_equal(room.taken_bytes, 0);
+}
+
+static void growing_keeps_what_was_there(void **state)
+{
+    pl_room room = pl_room_make(100000);
+    pl_block block = { .data = NULL };
+    (void)state;
+    for (size_t bytes = 1; bytes < 5000; bytes += 7) {
+        assert_int_equal(pl_room_grow(&room, &block, bytes > 7 ? bytes - 7 : 0,
+                                      bytes, "it", &err),
+                         PL_OK);
+        for (size_t i = bytes > 7 ? bytes - 7 : 0; i < bytes; i++)
+            block.data[i] = (unsigned char)(i * 31);
+        for (size_t i = 0; i < bytes; i++)
+            assert_int_equal(block.data[i], (unsigned char)(i * 31));
+    }
+    pl_room_give_back(&room, &block);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_given_back_can_be_taken_again),
+        cmocka_unit_test(a_block_that_suffices_stays),
+        cmocka_unit_test(the_limit_holds_for_all_blocks_together),
+        cmocka_unit_test(growing_keeps_what_was_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
