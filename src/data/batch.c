@@ -40,18 +40,17 @@ pl_status pl_batch_load(const pl_dataset *dataset, const pl_batch_key *key,
                         pl_error *err)
 {
     pl_split split = key->use == PL_BATCH_TRAIN ? PL_SPLIT_TRAIN : key->split;
-    const pl_shard *shard = &dataset->shards[split];
-    pl_status status = pl_batch_check(shard->file.path, shard->n_tokens, T,
-                                      err);
+    const pl_shard_set *shards = &dataset->shards[split];
+    pl_status status = pl_batch_check(shards->name, shards->n_tokens, T, err);
     for (uint32_t i = 0; !status && i < count; i++) {
         uint64_t start = key->use == PL_BATCH_TRAIN
                              ? pl_batch_crop_train(key->seed, key->step,
-                                                   first + i, shard->n_tokens,
+                                                   first + i, shards->n_tokens,
                                                    T)
                              : pl_batch_crop_eval(key->seed, split, first + i,
-                                                  shard->n_tokens, T);
-        status = pl_shard_read(shard, start, T + 1, rows + i * (T + 1),
-                               dataset->tokenizer.vocab_size, err);
+                                                  shards->n_tokens, T);
+        status = pl_shard_set_read(shards, start, T + 1, rows + i * (T + 1),
+                                   dataset->tokenizer.vocab_size, err);
     }
     return status;
 }

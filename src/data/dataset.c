@@ -4,6 +4,11 @@
 #include "text/meta.h"
 #include "text/pickle.h"
 
+#include <stdio.h>
+#include <string.h>
+
+enum { LIST_BYTES = 64 * 1024 * 1024 }; /* names in a folder, for a moment */
+
 typedef pl_status meta_reader(pl_tokenizer *tokenizer, const char *text,
                               size_t bytes, const char *name, pl_heap *heap,
                               pl_error *err);
@@ -57,23 +62,72 @@ pl_status pl_dataset_read_tokenizer(pl_tokenizer *tokenizer, const char *folder,
     return status;
 }
 
-static pl_status open_shard(pl_shard *shard, const char *folder,
-                            const char *name, pl_error *err)
+static int is_shard(const char *name, const char *split)
 {
+    size_t bytes = strlen(name);
+    return name[0] != '.' && bytes > 4 && !strcmp(name + bytes - 4, ".bin") &&
+           strstr(name, split);
+}
+
+/* The paths of the folder's files that are shards of this split. */
+static pl_status list_shards(const char *folder, const char *split,
+                             pl_heap *heap, const char ***paths, size_t *count,
+                             pl_error *err)
+{
+    const char *const *names;
+    size_t all, capacity = 0;
     char path[PL_PATH_BYTES];
-    pl_file_kind kind;
+    *count = 0;
+    pl_status status = pl_folder_list(folder, heap, &names, &all, err);
+    for (size_t i = 0; !status && i < all; i++) {
+        if (!is_shard(names[i], split))
+            continue;
+        status = pl_path_join(path, folder, names[i], err);
+        if (!status)
+            status = pl_heap_grow(heap, paths, &capacity, *count + 1,
+                                  sizeof **paths, err);
+        if (!status)
+            status = pl_heap_text(heap, &(*paths)[*count], path, strlen(path),
+                                  err);
+        *count += !status;
+    }
+    return status;
+}
+
+static pl_status no_shards(const char *path, const char *folder, pl_error *err)
+{
+    return pl_fail(err, PL_E_IO,
+                   "the data file %s doesn't exist. Make it from text with\n"
+                   "  plimsoll prepare --out=%s --tokenizer=char TEXT.txt",
+                   path, folder);
+}
+
+static pl_status open_shards(pl_shard_set *set, const char *folder,
+                             const char *split, pl_heap *heap, pl_error *err)
+{
+    char name[16], path[PL_PATH_BYTES];
+    const char *one = path, **paths = &one;
+    size_t count = 1;
+    pl_file_kind kind, folder_kind;
+    snprintf(name, sizeof name, "%s.bin", split);
     pl_status status = pl_path_join(path, folder, name, err);
     if (!status)
         status = pl_file_look(path, &kind, err);
+    if (!status)
+        status = pl_file_look(folder, &folder_kind, err);
     if (status)
         return status;
-    if (kind == PL_FILE_ABSENT)
-        return pl_fail(err, PL_E_IO,
-                       "the data file %s doesn't exist. Make it from text "
-                       "with\n  plimsoll prepare --out=%s --tokenizer=char "
-                       "TEXT.txt",
-                       path, folder);
-    return pl_shard_open(shard, path, err);
+    pl_heap scratch = pl_heap_make(LIST_BYTES);
+    if (kind == PL_FILE_ABSENT && folder_kind == PL_FILE_FOLDER)
+        status = list_shards(folder, split, &scratch, &paths, &count, err);
+    else if (kind == PL_FILE_ABSENT)
+        count = 0;
+    if (!status && count == 0)
+        status = no_shards(path, folder, err);
+    if (!status)
+        status = pl_shard_set_open(set, paths, count, heap, err);
+    pl_heap_close(&scratch);
+    return status;
 }
 
 pl_status pl_dataset_open(pl_dataset *dataset, const char *parent,
@@ -82,12 +136,12 @@ pl_status pl_dataset_open(pl_dataset *dataset, const char *parent,
     pl_status status = pl_path_join(dataset->folder, parent, name, err);
     if (status)
         return status;
-    status = open_shard(&dataset->shards[PL_SPLIT_TRAIN], dataset->folder,
-                        "train.bin", err);
+    status = open_shards(&dataset->shards[PL_SPLIT_TRAIN], dataset->folder,
+                         "train", heap, err);
     if (status)
         return status;
-    status = open_shard(&dataset->shards[PL_SPLIT_VAL], dataset->folder,
-                        "val.bin", err);
+    status = open_shards(&dataset->shards[PL_SPLIT_VAL], dataset->folder, "val",
+                         heap, err);
     if (status)
         goto close_train;
     status = pl_dataset_read_tokenizer(&dataset->tokenizer, dataset->folder,
@@ -97,14 +151,14 @@ pl_status pl_dataset_open(pl_dataset *dataset, const char *parent,
     return PL_OK;
 
 close_val:
-    pl_shard_close(&dataset->shards[PL_SPLIT_VAL]);
+    pl_shard_set_close(&dataset->shards[PL_SPLIT_VAL]);
 close_train:
-    pl_shard_close(&dataset->shards[PL_SPLIT_TRAIN]);
+    pl_shard_set_close(&dataset->shards[PL_SPLIT_TRAIN]);
     return status;
 }
 
 void pl_dataset_close(pl_dataset *dataset)
 {
-    pl_shard_close(&dataset->shards[PL_SPLIT_VAL]);
-    pl_shard_close(&dataset->shards[PL_SPLIT_TRAIN]);
+    pl_shard_set_close(&dataset->shards[PL_SPLIT_VAL]);
+    pl_shard_set_close(&dataset->shards[PL_SPLIT_TRAIN]);
 }

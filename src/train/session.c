@@ -131,13 +131,12 @@ static pl_status open_tokens(pl_session *session, pl_error *err)
         return status;
     /* Bare ids are bounded by what the config says, if it says anything. */
     if (session->dataset.tokenizer.kind == PL_TOKENIZER_NONE &&
-        config->vocab_size != PL_NONE &&
-        config->vocab_size <= PL_TOKENIZER_MAX_VOCAB)
+        config->vocab_size != PL_NONE && config->vocab_size <= INT32_MAX)
         session->dataset.tokenizer.vocab_size = (int32_t)config->vocab_size;
     session->tokenizer = session->dataset.tokenizer;
     for (int split = 0; split < 2 && !status; split++) {
-        const pl_shard *shard = &session->dataset.shards[split];
-        status = pl_batch_check(shard->file.path, shard->n_tokens,
+        const pl_shard_set *shards = &session->dataset.shards[split];
+        status = pl_batch_check(shards->name, shards->n_tokens,
                                 (size_t)config->block_size, err);
     }
     if (!status && session->tokenizer.kind != PL_TOKENIZER_NONE)

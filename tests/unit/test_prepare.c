@@ -128,8 +128,8 @@ static void what_was_prepared_opens_as_a_dataset(void **state)
     assert_int_equal(pl_dataset_open(&set, dir.folder, "out", &heap, &err),
                      PL_OK);
     assert_int_equal(set.tokenizer.kind, PL_TOKENIZER_CHAR);
-    assert_int_equal(pl_shard_read(&set.shards[PL_SPLIT_TRAIN], 0, 9, ids,
-                                   set.tokenizer.vocab_size, &err),
+    assert_int_equal(pl_shard_set_read(&set.shards[PL_SPLIT_TRAIN], 0, 9, ids,
+                                       set.tokenizer.vocab_size, &err),
                      PL_OK);
     for (int i = 0; i < 9; i++)
         assert_int_equal(ids[i], i);

@@ -3,6 +3,8 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -136,7 +138,207 @@ static void a_file_that_shrinks_while_open_is_an_error(void **state)
     pl_shard_close(&shard);
 }
 
+/* ---- headers and writing ---- */
+
+/* Tokens 7 * i, as the writer makes them. */
+static void write_shard(const char *path, pl_shard_kind kind, size_t count)
+{
+    pl_file file;
+    pl_shard_writer writer;
+    unsigned char buffer[PL_SHARD_HEADER_BYTES + 6];
+    assert_int_equal(pl_file_create(&file, path, &err), PL_OK);
+    assert_int_equal(pl_shard_writer_begin(&writer, &file, kind, 65536, buffer,
+                                           sizeof buffer, &err),
+                     PL_OK);
+    for (size_t i = 0; i < count; i++) {
+        int32_t id = (int32_t)(7 * i % 65536);
+        assert_int_equal(pl_shard_writer_put(&writer, &id, 1, &err), PL_OK);
+    }
+    assert_int_equal(pl_shard_writer_end(&writer, &err), PL_OK);
+    assert_int_equal(pl_file_close(&file, &err), PL_OK);
+}
+
+static void every_kind_comes_back_as_it_was_written(void **state)
+{
+    (void)state;
+    for (int kind = PL_SHARD_NANOGPT; kind <= PL_SHARD_WIDE; kind++)
+        for (size_t count = 1; count < 3000; count = 3 * count + 1) {
+            pl_shard shard;
+            static int32_t out[3000];
+            const char *path = scratch_path(&dir, "w.bin");
+            write_shard(path, (pl_shard_kind)kind, count);
+            assert_int_equal(pl_shard_open(&shard, path, &err), PL_OK);
+            assert_int_equal(shard.kind, kind);
+            assert_int_equal(shard.n_tokens, count);
+            assert_int_equal(pl_shard_read(&shard, count / 3, count - count / 3,
+                                           out, 65536, &err),
+                             PL_OK);
+            for (size_t i = count / 3; i < count; i++)
+                assert_int_equal(out[i - count / 3], 7 * i % 65536);
+            pl_shard_close(&shard);
+        }
+}
+
+static void a_header_is_as_llm_c_writes_it(void **state)
+{
+    (void)state;
+    size_t bytes;
+    int32_t numbers[256];
+    write_shard(scratch_path(&dir, "h.bin"), PL_SHARD_LLMC, 300);
+    char *data = scratch_read(scratch_path(&dir, "h.bin"), &bytes);
+    assert_int_equal(bytes, 1024 + 2 * 300);
+    memcpy(numbers, data, sizeof numbers);
+    assert_int_equal(numbers[0], 20240520);
+    assert_int_equal(numbers[1], 1);
+    assert_int_equal(numbers[2], 300);
+    for (int i = 3; i < 256; i++)
+        assert_int_equal(numbers[i], 0);
+    free(data);
+    write_shard(scratch_path(&dir, "h.bin"), PL_SHARD_WIDE, 300);
+    data = scratch_read(scratch_path(&dir, "h.bin"), &bytes);
+    assert_int_equal(bytes, 1024 + 4 * 300);
+    memcpy(numbers, data, sizeof numbers);
+    assert_int_equal(numbers[0], 20240801);
+    assert_int_equal(numbers[1], 7);
+    assert_int_equal(numbers[2], 300);
+    free(data);
+}
+
+static void headers_that_lie_are_refused(void **state)
+{
+    (void)state;
+    pl_shard shard;
+    size_t bytes;
+    const char *path = scratch_path(&dir, "lie.bin");
+    write_shard(path, PL_SHARD_LLMC, 300);
+    char *data = scratch_read(path, &bytes);
+    scratch_write(path, data, bytes - 2);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_E_FORMAT);
+    assert_says("says 300 tokens, its 1622 bytes hold 299");
+    scratch_write(path, data, bytes - 1);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_E_FORMAT);
+    scratch_write(path, data, 1024);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_E_FORMAT);
+    data[4] = 2;
+    scratch_write(path, data, bytes);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_E_FORMAT);
+    assert_says("has version 2, expected 1");
+    free(data);
+}
+
+static void wide_tokens_are_checked_in_full(void **state)
+{
+    (void)state;
+    pl_shard shard;
+    int32_t out[4];
+    size_t bytes;
+    const char *path = scratch_path(&dir, "wide.bin");
+    write_shard(path, PL_SHARD_WIDE, 4);
+    char *data = scratch_read(path, &bytes);
+    memcpy(data + 1024 + 4, "\x00\x00\x01\x00", 4);  /* 65536 */
+    memcpy(data + 1024 + 12, "\x01\x00\x00\x80", 4); /* 2^31 + 1 */
+    scratch_write(path, data, bytes);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_OK);
+    assert_int_equal(pl_shard_read(&shard, 0, 3, out, 65537, &err), PL_OK);
+    assert_int_equal(out[1], 65536);
+    assert_int_equal(pl_shard_read(&shard, 0, 3, out, 65536, &err),
+                     PL_E_FORMAT);
+    assert_says("token 1 is 65536, outside the vocabulary of 65536");
+    assert_says("set vocab_size");
+    assert_int_equal(pl_shard_read(&shard, 3, 1, out, INT32_MAX, &err),
+                     PL_E_FORMAT);
+    assert_says("token 3 is 2147483649");
+    pl_shard_close(&shard);
+    free(data);
+}
+
+/* A sparse file of more than 4 GiB, whose last token isn't 0. */
+static void tokens_are_found_past_4_gib(void **state)
+{
+    (void)state;
+    pl_shard shard;
+    int32_t out[2] = { 7, 7 };
+    const uint64_t bytes = (uint64_t)5 << 30;
+    pl_file file;
+    const char *path = scratch_path(&dir, "large.bin");
+    assert_int_equal(pl_file_create(&file, path, &err), PL_OK);
+    assert_int_equal(pl_file_write_at(&file, "\x05\x01", 2, bytes - 2, &err),
+                     PL_OK);
+    assert_int_equal(pl_file_close(&file, &err), PL_OK);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_OK);
+    assert_true(shard.n_tokens == bytes / 2);
+    assert_int_equal(pl_shard_read(&shard, bytes / 2 - 2, 2, out, 50304, &err),
+                     PL_OK);
+    assert_int_equal(out[0], 0);
+    assert_int_equal(out[1], 0x105);
+    pl_shard_close(&shard);
+}
+
+/* ---- sets ---- */
+
+static void several_shards_read_as_one(void **state)
+{
+    (void)state;
+    enum { PARTS = 5, ALL = 3 + 1 + 10 + 2 + 5 };
+    static const size_t sizes[PARTS] = { 3, 1, 10, 2, 5 };
+    char paths[PARTS][SCRATCH_PATH_BYTES + 32];
+    const char *list[PARTS];
+    int32_t expected[ALL], out[ALL];
+    pl_shard_set set;
+    size_t n = 0;
+    for (size_t p = 0; p < PARTS; p++) {
+        snprintf(paths[p], sizeof paths[p], "%s/p%zu.bin", dir.folder, p);
+        list[p] = paths[p];
+        write_shard(paths[p], (pl_shard_kind)(p % 3), sizes[p]);
+        for (size_t i = 0; i < sizes[p]; i++)
+            expected[n++] = (int32_t)(7 * i);
+    }
+    assert_int_equal(pl_shard_set_open(&set, list, PARTS, &heap, &err), PL_OK);
+    assert_int_equal(set.n_tokens, ALL);
+    for (size_t first = 0; first <= ALL; first++)
+        for (size_t count = 0; count <= ALL - first; count++) {
+            assert_int_equal(
+                pl_shard_set_read(&set, first, count, out, 65536, &err), PL_OK);
+            assert_memory_equal(out, expected + first, count * sizeof *out);
+        }
+    assert_int_equal(pl_shard_set_read(&set, 0, ALL, out, 60, &err),
+                     PL_E_FORMAT);
+    assert_says("p2.bin: token 9 is 63");
+    pl_shard_set_close(&set);
+    list[PARTS - 1] = scratch_path(&dir, "absent.bin");
+    assert_int_equal(pl_shard_set_open(&set, list, PARTS, &heap, &err),
+                     PL_E_IO);
+}
+
 /* ---- dataset ---- */
+
+static void a_folder_of_llm_c_is_read_as_it_is(void **state)
+{
+    (void)state;
+    pl_dataset set;
+    int32_t out[7];
+    write_shard(scratch_path(&dir, "fineweb_train_000002.bin"), PL_SHARD_LLMC,
+                4);
+    write_shard(scratch_path(&dir, "fineweb_train_000001.bin"), PL_SHARD_LLMC,
+                3);
+    write_shard(scratch_path(&dir, "fineweb_val_000000.bin"), PL_SHARD_LLMC, 5);
+    scratch_write(scratch_path(&dir, "train.txt"), "x", 1);
+    assert_int_equal(pl_dataset_open(&set, "", dir.folder, &heap, &err), PL_OK);
+    assert_int_equal(set.shards[PL_SPLIT_TRAIN].n_tokens, 7);
+    assert_int_equal(set.shards[PL_SPLIT_VAL].n_tokens, 5);
+    assert_non_null(strstr(set.shards[PL_SPLIT_TRAIN].name, "000001.bin"));
+    assert_int_equal(
+        pl_shard_set_read(&set.shards[PL_SPLIT_TRAIN], 0, 7, out, 50304, &err),
+        PL_OK);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(out[i], i < 3 ? 7 * i : 7 * (i - 3));
+    pl_dataset_close(&set);
+    /* train.bin, where there is one, is all there is. */
+    write_tokens(scratch_path(&dir, "train.bin"), 10);
+    assert_int_equal(pl_dataset_open(&set, "", dir.folder, &heap, &err), PL_OK);
+    assert_int_equal(set.shards[PL_SPLIT_TRAIN].n_tokens, 10);
+    pl_dataset_close(&set);
+}
 
 static const char byte_meta[] =
     "{\"tokenizer\": \"byte\", \"vocab_size\": 256}";
@@ -218,6 +420,13 @@ int main(void)
         TEST(a_token_outside_the_vocabulary_is_named),
         TEST(odd_and_empty_files_are_refused),
         TEST(a_file_that_shrinks_while_open_is_an_error),
+        TEST(every_kind_comes_back_as_it_was_written),
+        TEST(a_header_is_as_llm_c_writes_it),
+        TEST(headers_that_lie_are_refused),
+        TEST(wide_tokens_are_checked_in_full),
+        TEST(tokens_are_found_past_4_gib),
+        TEST(several_shards_read_as_one),
+        TEST(a_folder_of_llm_c_is_read_as_it_is),
         TEST(the_tokenizer_comes_from_json_then_pickle_then_gpt2),
         TEST(a_broken_meta_never_falls_through_to_another),
         TEST(missing_files_say_which_command_makes_them),
