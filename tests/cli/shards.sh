@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Tokens that others prepared train as they are, and to the same bit: nanoGPT's
+# headerless files, llm.c's shards, its 32-bit ones.
+set -eu
+. tests/support/cli.sh
+cd "$TMP_DIR"
+
+make_text >cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/cats --tokenizer=byte cats.txt
+
+# number N: four bytes, little-endian
+number_bytes() {
+    local i
+    for i in 0 8 16 24; do
+        # shellcheck disable=SC2059 # the format is made here
+        printf "\\x$(printf %02x $(($1 >> i & 255)))"
+    done
+}
+
+# header MAGIC VERSION TOKENS: as llm.c's scripts write one
+header() {
+    number_bytes "$1"
+    number_bytes "$2"
+    number_bytes "$3"
+    head -c 1012 /dev/zero
+}
+
+# tokens SPLIT FIRST COUNT: 16 bits each
+tokens() {
+    tail -c +$((2 * $2 + 1)) "data/cats/$1.bin" | head -c $((2 * $3))
+}
+
+# The same tokens cut into three shards, of both widths, without a meta.json.
+trains=$(($(wc -c <data/cats/train.bin) / 2))
+vals=$(($(wc -c <data/cats/val.bin) / 2))
+rest=$((trains - 5037))
+mkdir data/llmc
+{
+    header 20240520 1 5000
+    tokens train 0 5000
+} >data/llmc/cats_train_000001.bin
+{
+    header 20240801 7 37
+    for id in $(tokens train 5000 37 | od -An -v -tu2 --endian=little); do
+        number_bytes "$id"
+    done
+} >data/llmc/cats_train_000002.bin
+{
+    header 20240520 1 "$rest"
+    tokens train 5037 "$rest"
+} >data/llmc/cats_train_000003.bin
+{
+    header 20240520 1 "$vals"
+    tokens val 0 "$vals"
+} >data/llmc/cats_val_000000.bin
+
+expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=whole
+expect 0 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=cut \
+    --vocab_size=256
+cmp whole/ckpt/model.safetensors cut/ckpt/model.safetensors
+
+# A token that the vocabulary doesn't have never reaches the model.
+expect 4 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=small \
+    --vocab_size=100
+says 'cats_.*\.bin: token [0-9]+ is [0-9]+, outside the vocabulary of 100'
+
+# A shard that was cut off.
+head -c 3000 data/llmc/cats_val_000000.bin >cut.bin
+mv cut.bin data/llmc/cats_val_000000.bin
+expect 4 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=bad \
+    --vocab_size=256
+says 'cats_val_000000\.bin: its header .* says [0-9]+ tokens'
