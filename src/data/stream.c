@@ -111,20 +111,21 @@ static pl_status in_stream(const pl_stream *s, pl_status status, pl_error *err)
                       (unsigned long long)(s->file_offset - (s->have - s->at)));
 }
 
-/* Between two members of gzip: the next one, or zeros to the end, with which
- * tapes are filled up. */
+/* Behind a member of gzip: zeros, with which tapes are filled up, are passed
+ * over; then the next member, or the end. */
 static pl_status next_frame(pl_stream *s, pl_error *err)
 {
-    if (s->codec == PL_CODEC_GZIP && s->frames > 0 && s->buffer[s->at] == 0) {
+    if (s->codec == PL_CODEC_GZIP && s->frames > 0) {
         while (s->at < s->have && s->buffer[s->at] == 0)
             s->at++;
-        if (s->at < s->have)
+        if (s->at == s->have)
+            return PL_OK;
+        if (s->buffer[s->at] != 0x1f)
             return in_stream(s,
                              pl_fail(err, PL_E_FORMAT,
                                      "something that isn't gzip follows the "
                                      "end of its gzip data."),
                              err);
-        return PL_OK;
     }
     s->between_frames = 0;
     return s->codec == PL_CODEC_GZIP ? pl_unpack_begin(s->unpack, s->codec, err)

@@ -87,8 +87,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_lines(path, 4096, &one);
     /* Three bytes at least: a byte order mark is seen in one piece. */
     read_lines(path, 3 + data[0], &other);
-    if (one.status != other.status || one.count != other.count ||
-        one.sum != other.sum || one.line != other.line)
+    /* Damaged packed data shows sooner where the buffer is larger. */
+    int damaged = one.status && pl_codec_of(data + 1, size - 1);
+    if (one.status != other.status ||
+        (!damaged && (one.count != other.count || one.sum != other.sum ||
+                      one.line != other.line)))
         abort();
     compare_with_jansson((const char *)data + 1, size - 1, &one);
     close(fd);
