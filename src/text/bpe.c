@@ -1,0 +1,380 @@
+/* bpe.c: makes a vocabulary of its parts; see bpe_model.h for the ideas. Owns
+ * the tables that encoding reads. */
+#include "text/bpe_model.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+static const uint64_t EMPTY = UINT64_MAX;
+
+/* ---- pairs ---- */
+
+static uint64_t pair_key(uint32_t first, uint32_t second)
+{
+    return (uint64_t)first << PL_BPE_INDEX_BITS | second;
+}
+
+/* The slot of a pair, or the empty one where it belongs. */
+static size_t pair_slot(const pl_bpe *bpe, uint64_t key)
+{
+    size_t slot = pl_bpe_mix(key * 0x9e3779b97f4a7c15u) & bpe->pair_mask;
+    while (bpe->pairs[slot] != EMPTY &&
+           bpe->pairs[slot] >> PL_BPE_INDEX_BITS != key)
+        slot = (slot + 1) & bpe->pair_mask;
+    return slot;
+}
+
+int pl_bpe_go_together(const pl_bpe *bpe, uint32_t first, uint32_t second)
+{
+    /* A merge across the border counts only below `limit`, the rank of the
+     * last one undone: those of equal rank go from left to right. */
+    uint32_t limit = UINT32_MAX;
+    for (;;) {
+        uint64_t pair = bpe->pairs[pair_slot(bpe, pair_key(first, second))];
+        uint32_t rank = (uint32_t)(pair & (PL_BPE_MAX_VOCAB - 1));
+        if (pair != EMPTY && rank < limit)
+            return 0;
+        if (first < PL_BPE_BYTES && second < PL_BPE_BYTES)
+            return 1;
+        if (first > second) {
+            limit = first;
+            first = bpe->right[first];
+        } else {
+            limit = second + 1;
+            second = bpe->left[second];
+        }
+    }
+}
+
+/* ---- merges ---- */
+
+static pl_status take_tables(pl_bpe *bpe, const pl_bpe_parts *parts,
+                             pl_heap *heap, pl_error *err)
+{
+    size_t ranks = PL_BPE_BYTES + parts->merge_count;
+    size_t size = pl_bpe_table_size(parts->merge_count);
+    bpe->pair_mask = size - 1;
+    pl_status status = pl_heap_take(heap, &bpe->rank_of,
+                                    (size_t)parts->vocab_size,
+                                    sizeof *bpe->rank_of, err);
+    if (!status)
+        status = pl_heap_take(heap, &bpe->ids, ranks, sizeof *bpe->ids, err);
+    if (!status)
+        status = pl_heap_take(heap, &bpe->left, ranks, sizeof *bpe->left, err);
+    if (!status)
+        status = pl_heap_take(heap, &bpe->right, ranks, sizeof *bpe->right,
+                              err);
+    if (!status)
+        status = pl_heap_take(heap, &bpe->pairs, size, sizeof *bpe->pairs, err);
+    if (!status)
+        memset(bpe->pairs, 0xff, size * sizeof *bpe->pairs);
+    return status;
+}
+
+static pl_status add_bytes(pl_bpe *bpe, const pl_bpe_parts *parts,
+                           pl_error *err)
+{
+    int32_t id_of[PL_BPE_BYTES];
+    for (unsigned b = 0; b < PL_BPE_BYTES; b++)
+        id_of[b] = -1;
+    for (int32_t id = 0; id < parts->vocab_size; id++) {
+        const pl_bpe_entry *entry = &parts->entries[id];
+        bpe->rank_of[id] = PL_BPE_NONE;
+        if (entry->kind == PL_BPE_ORDINARY && entry->length == 1)
+            id_of[(unsigned char)parts->text[entry->offset]] = id;
+    }
+    for (unsigned b = 0; b < PL_BPE_BYTES; b++) {
+        if (id_of[b] < 0)
+            return pl_fail(err, PL_E_FORMAT,
+                           "%s: the byte 0x%02X has no token, so that not "
+                           "every text could be encoded. Is it a byte-level "
+                           "vocabulary?",
+                           parts->name, b);
+        bpe->ids[b] = id_of[b];
+        bpe->rank_of[id_of[b]] = b;
+        bpe->left[b] = bpe->right[b] = b;
+    }
+    bpe->rank_count = PL_BPE_BYTES;
+    return PL_OK;
+}
+
+static void add_merge(pl_bpe *bpe, uint32_t left, uint32_t right, int32_t id)
+{
+    uint32_t rank = bpe->rank_count++;
+    uint64_t key = pair_key(left, right);
+    bpe->ids[rank] = id;
+    bpe->rank_of[id] = rank;
+    bpe->left[rank] = left;
+    bpe->right[rank] = right;
+    bpe->pairs[pair_slot(bpe, key)] = key << PL_BPE_INDEX_BITS | rank;
+}
+
+static pl_status check_merge(const pl_bpe_parts *parts, size_t place,
+                             pl_error *err)
+{
+    const pl_bpe_merge *merge = &parts->merges[place];
+    const pl_bpe_entry *left = &parts->entries[merge->left];
+    const pl_bpe_entry *right = &parts->entries[merge->right];
+    const pl_bpe_entry *made = &parts->entries[merge->made];
+    if (left->kind == PL_BPE_ORDINARY && right->kind == PL_BPE_ORDINARY &&
+        made->kind == PL_BPE_ORDINARY &&
+        left->length + right->length == made->length &&
+        memcmp(parts->text + made->offset, parts->text + left->offset,
+               left->length) == 0 &&
+        memcmp(parts->text + made->offset + left->length,
+               parts->text + right->offset, right->length) == 0)
+        return PL_OK;
+    return pl_fail(err, PL_E_FORMAT,
+                   "%s: merge %zu joins the tokens %d and %d to token %d, "
+                   "which isn't the one after the other",
+                   parts->name, place, (int)merge->left, (int)merge->right,
+                   (int)merge->made);
+}
+
+static pl_status add_merges(pl_bpe *bpe, const pl_bpe_parts *parts,
+                            pl_error *err)
+{
+    for (size_t i = 0; i < parts->merge_count; i++) {
+        const pl_bpe_merge *merge = &parts->merges[i];
+        pl_status status = check_merge(parts, i, err);
+        if (status)
+            return status;
+        uint32_t left = bpe->rank_of[merge->left];
+        uint32_t right = bpe->rank_of[merge->right];
+        /* Where two merges make one token, only the first can ever happen:
+         * converters write all splits of a token. */
+        if (left != PL_BPE_NONE && right != PL_BPE_NONE &&
+            bpe->rank_of[merge->made] == PL_BPE_NONE &&
+            pl_bpe_go_together(bpe, left, right))
+            add_merge(bpe, left, right, merge->made);
+    }
+    /* One whose parts are made only later would happen out of order. */
+    for (size_t i = 0; i < parts->merge_count; i++) {
+        const pl_bpe_merge *merge = &parts->merges[i];
+        uint32_t left = bpe->rank_of[merge->left];
+        uint32_t right = bpe->rank_of[merge->right];
+        if (left != PL_BPE_NONE && right != PL_BPE_NONE &&
+            bpe->rank_of[merge->made] == PL_BPE_NONE)
+            return pl_fail(err, PL_E_UNSUPPORTED,
+                           "%s: merge %zu comes before those that make its "
+                           "parts, or takes apart what they make: such a list "
+                           "can't have been trained, and isn't supported",
+                           parts->name, i);
+    }
+    return PL_OK;
+}
+
+static pl_status check_reached(const pl_bpe *bpe, const pl_bpe_parts *parts,
+                               pl_error *err)
+{
+    for (int32_t id = 0; id < parts->vocab_size; id++)
+        if (parts->strictness == PL_BPE_STRICT &&
+            parts->entries[id].kind == PL_BPE_ORDINARY &&
+            bpe->rank_of[id] == PL_BPE_NONE)
+            return pl_fail(err, PL_E_UNSUPPORTED,
+                           "%s: token %d can't be made by merging tokens of "
+                           "lower rank: a vocabulary that wasn't trained by "
+                           "byte-pair encoding isn't supported",
+                           parts->name, (int)id);
+    return PL_OK;
+}
+
+/* ---- the tree ---- */
+
+static size_t edge_slot(const pl_bpe *bpe, uint64_t key)
+{
+    size_t slot = pl_bpe_mix(key * 0x9e3779b97f4a7c15u) & bpe->edge_mask;
+    while (bpe->edges[slot] != EMPTY && bpe->edges[slot] >> 32 != key)
+        slot = (slot + 1) & bpe->edge_mask;
+    return slot;
+}
+
+/* Adds a token's nodes; *nodes counts them. */
+static uint32_t add_path(pl_bpe *bpe, const unsigned char *bytes, size_t length,
+                         uint32_t *nodes)
+{
+    uint32_t node = bytes[0];
+    for (size_t i = 1; i < length; i++) {
+        uint64_t key = (uint64_t)node << 8 | bytes[i];
+        size_t slot = edge_slot(bpe, key);
+        if (bpe->edges[slot] == EMPTY)
+            bpe->edges[slot] = key << 32 | (*nodes)++;
+        node = (uint32_t)bpe->edges[slot];
+    }
+    return node;
+}
+
+static void find_shorter(pl_bpe *bpe, uint32_t rank, const unsigned char *bytes,
+                         size_t length)
+{
+    uint32_t node = bytes[0], best = bytes[0];
+    for (size_t i = 1; i + 1 < length; i++) {
+        node = (uint32_t)bpe->edges[edge_slot(bpe,
+                                              (uint64_t)node << 8 | bytes[i])];
+        if (bpe->node_rank[node] != PL_BPE_NONE)
+            best = bpe->node_rank[node];
+    }
+    bpe->shorter[rank] = length == 1 ? PL_BPE_NONE : best;
+}
+
+static const unsigned char *bytes_of(const pl_bpe *bpe, uint32_t rank,
+                                     size_t *length)
+{
+    const pl_bpe_entry *entry = &bpe->entries[bpe->ids[rank]];
+    *length = entry->length;
+    return (const unsigned char *)bpe->text + entry->offset;
+}
+
+static pl_status grow_tree(pl_bpe *bpe, const char *name, pl_heap *heap,
+                           pl_error *err)
+{
+    size_t most = PL_BPE_BYTES, length;
+    uint32_t nodes = PL_BPE_BYTES;
+    for (uint32_t rank = PL_BPE_BYTES; rank < bpe->rank_count; rank++)
+        most += bpe->entries[bpe->ids[rank]].length - 1u;
+    if (most > PL_BPE_MAX_NODES)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: its tokens have %zu bytes together; %d are "
+                       "supported",
+                       name, most, PL_BPE_MAX_NODES);
+    size_t size = pl_bpe_table_size(most);
+    bpe->edge_mask = size - 1;
+    pl_status status = pl_heap_take(heap, &bpe->edges, size, sizeof *bpe->edges,
+                                    err);
+    if (!status)
+        status = pl_heap_take(heap, &bpe->node_rank, most,
+                              sizeof *bpe->node_rank, err);
+    if (!status)
+        status = pl_heap_take(heap, &bpe->shorter, bpe->rank_count,
+                              sizeof *bpe->shorter, err);
+    if (status)
+        return status;
+    memset(bpe->edges, 0xff, size * sizeof *bpe->edges);
+    for (size_t node = 0; node < most; node++)
+        bpe->node_rank[node] = PL_BPE_NONE;
+    for (uint32_t rank = 0; rank < bpe->rank_count; rank++) {
+        const unsigned char *bytes = bytes_of(bpe, rank, &length);
+        bpe->node_rank[add_path(bpe, bytes, length, &nodes)] = rank;
+    }
+    for (uint32_t rank = 0; rank < bpe->rank_count; rank++) {
+        const unsigned char *bytes = bytes_of(bpe, rank, &length);
+        find_shorter(bpe, rank, bytes, length);
+    }
+    return PL_OK;
+}
+
+/* ---- special tokens ---- */
+
+/* Whether `a` must be tried before `b`: by first byte, longest first. */
+static int comes_before(const pl_bpe *bpe, int32_t a, int32_t b)
+{
+    const pl_bpe_entry *one = &bpe->entries[a], *other = &bpe->entries[b];
+    unsigned char head = (unsigned char)bpe->text[one->offset];
+    unsigned char other_head = (unsigned char)bpe->text[other->offset];
+    return head != other_head ? head < other_head
+                              : one->length > other->length;
+}
+
+static pl_status list_specials(pl_bpe *bpe, const char *name, pl_heap *heap,
+                               pl_error *err)
+{
+    size_t count = 0;
+    for (int32_t id = 0; id < bpe->vocab_size; id++)
+        count += bpe->entries[id].kind == PL_BPE_SPECIAL;
+    if (count > PL_BPE_MAX_SPECIALS)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: has %zu special tokens; %d are supported", name,
+                       count, PL_BPE_MAX_SPECIALS);
+    pl_status status = pl_heap_take(heap, &bpe->specials, count + 1,
+                                    sizeof *bpe->specials, err);
+    if (status)
+        return status;
+    for (int32_t id = 0; id < bpe->vocab_size; id++) {
+        if (bpe->entries[id].kind != PL_BPE_SPECIAL)
+            continue;
+        size_t place = bpe->special_count++;
+        for (; place > 0 && comes_before(bpe, id, bpe->specials[place - 1]);
+             place--)
+            bpe->specials[place] = bpe->specials[place - 1];
+        bpe->specials[place] = id;
+    }
+    bpe->specials[count] = -1;
+    bpe->special_head = -1;
+    if (count > 0) {
+        const pl_bpe_entry *first = &bpe->entries[bpe->specials[0]];
+        const pl_bpe_entry *last = &bpe->entries[bpe->specials[count - 1]];
+        if (bpe->text[first->offset] == bpe->text[last->offset])
+            bpe->special_head = (unsigned char)bpe->text[first->offset];
+    }
+    return PL_OK;
+}
+
+pl_status pl_bpe_make(pl_bpe **out, const pl_bpe_parts *parts, pl_heap *heap,
+                      pl_error *err)
+{
+    pl_bpe *bpe;
+    PL_CHECK(parts->vocab_size > 0 && parts->vocab_size <= PL_BPE_MAX_VOCAB);
+    if (parts->merge_count > PL_BPE_MAX_VOCAB - PL_BPE_BYTES)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: has %zu merges; %d are supported", parts->name,
+                       parts->merge_count, PL_BPE_MAX_VOCAB - PL_BPE_BYTES);
+    pl_status status = pl_heap_take(heap, &bpe, 1, sizeof *bpe, err);
+    if (status)
+        return status;
+    bpe->vocab_size = parts->vocab_size;
+    bpe->entries = parts->entries;
+    bpe->text = parts->text;
+    status = take_tables(bpe, parts, heap, err);
+    if (!status)
+        status = add_bytes(bpe, parts, err);
+    if (!status)
+        status = add_merges(bpe, parts, err);
+    if (!status)
+        status = check_reached(bpe, parts, err);
+    if (!status)
+        status = grow_tree(bpe, parts->name, heap, err);
+    if (!status)
+        status = list_specials(bpe, parts->name, heap, err);
+    if (!status)
+        *out = bpe;
+    return status;
+}
+
+/* ---- what it has ---- */
+
+int32_t pl_bpe_vocab_size(const pl_bpe *bpe)
+{
+    return bpe->vocab_size;
+}
+
+const char *pl_bpe_token(const pl_bpe *bpe, int32_t id, size_t *bytes)
+{
+    if (id < 0 || id >= bpe->vocab_size ||
+        bpe->entries[id].kind == PL_BPE_ABSENT)
+        return NULL;
+    *bytes = bpe->entries[id].length;
+    return bpe->text + bpe->entries[id].offset;
+}
+
+int32_t pl_bpe_special(const pl_bpe *bpe, const char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < bpe->special_count; i++) {
+        const pl_bpe_entry *entry = &bpe->entries[bpe->specials[i]];
+        if (entry->length == length &&
+            memcmp(bpe->text + entry->offset, text, length) == 0)
+            return bpe->specials[i];
+    }
+    return -1;
+}
+
+int32_t pl_bpe_special_at(const pl_bpe *bpe, size_t place)
+{
+    return place < bpe->special_count ? bpe->specials[place] : -1;
+}
+
+size_t pl_bpe_merge_count(const pl_bpe *bpe)
+{
+    return bpe->rank_count - PL_BPE_BYTES;
+}

@@ -1,0 +1,134 @@
+/* bpe_model.h: what a vocabulary is inside, for the files that make, use and
+ * write one.
+ *
+ * Inside, tokens are numbered by their rank: the byte b is b, what the k-th
+ * merge makes is 256 + k. A token is made of two of lower rank, its left and
+ * right part, and of these alone: which tokens are joined within some bytes
+ * depends on these bytes only, as long as nothing reaches over their ends. So
+ *   - a list of tokens is the encoding of its bytes if and only if each two
+ *     neighbours are the encoding of theirs, and
+ *   - that of two tokens is found by undoing their merges in turn, the highest
+ *     first, and looking for a merge across the border that came before.
+ * Encoding hence needs no priority queue: it takes the longest token that goes
+ * with the one before, and goes back where it came to a dead end. A place that
+ * was left as a dead end is never entered again, which makes it linear. */
+#ifndef PL_TEXT_BPE_MODEL_H
+#define PL_TEXT_BPE_MODEL_H
+
+#include "text/bpe.h"
+
+enum {
+    PL_BPE_NONE = 0x7fffffff,
+    PL_BPE_INDEX_BITS = 20, /* of PL_BPE_MAX_VOCAB */
+    PL_BPE_MAX_NODES = 1 << 24,
+    PL_BPE_MAX_SPECIALS = 1024,
+};
+
+typedef enum pl_bpe_token_kind {
+    PL_BPE_ABSENT,
+    PL_BPE_ORDINARY,
+    PL_BPE_SPECIAL,
+} pl_bpe_token_kind;
+
+typedef struct pl_bpe_entry {
+    uint32_t offset; /* in `text` */
+    uint16_t length;
+    uint16_t kind; /* pl_bpe_token_kind */
+} pl_bpe_entry;
+
+struct pl_bpe {
+    /* by id */
+    int32_t vocab_size;
+    const pl_bpe_entry *entries;
+    const char *text;
+    uint32_t *rank_of; /* PL_BPE_NONE: no merge makes it */
+    /* by rank */
+    uint32_t rank_count;
+    int32_t *ids;
+    uint32_t *left, *right; /* of a byte: itself */
+    uint32_t *shorter;      /* the longest token that begins this one */
+    /* (left, right) -> rank, as left << 40 | right << 20 | rank */
+    uint64_t *pairs;
+    size_t pair_mask;
+    /* The tokens as a tree of bytes: node << 40 | byte << 32 | child. The
+     * node of a single byte is the byte; there is no root. */
+    uint64_t *edges;
+    size_t edge_mask;
+    uint32_t *node_rank; /* of the token that ends here, or PL_BPE_NONE */
+    /* special tokens, by first byte, longest first; -1 at the end */
+    int32_t *specials;
+    size_t special_count;
+    int32_t special_head; /* the byte with which all begin, or -1 */
+};
+
+/* ---- making one ---- */
+
+typedef struct pl_bpe_merge {
+    int32_t left, right, made; /* ids */
+} pl_bpe_merge;
+
+typedef enum pl_bpe_strictness {
+    PL_BPE_LENIENT, /* tokens that no merge makes are only decoded */
+    PL_BPE_STRICT,  /* they are an error: whole pieces would be looked up */
+} pl_bpe_strictness;
+
+typedef struct pl_bpe_parts {
+    const char *name; /* begins every message: a path */
+    const char *text;
+    const pl_bpe_entry *entries;
+    int32_t vocab_size;
+    const pl_bpe_merge *merges;
+    size_t merge_count;
+    pl_bpe_strictness strictness;
+} pl_bpe_parts;
+
+/* The vocabulary. Takes over `text` and `entries`, which must live in `heap`
+ * too. PL_E_FORMAT if a byte has no token, or a merge's parts aren't its
+ * result; PL_E_UNSUPPORTED for merges in an order that can't have been
+ * trained. */
+PL_MUST_CHECK pl_status pl_bpe_make(pl_bpe **out, const pl_bpe_parts *parts,
+                                    pl_heap *heap, pl_error *err);
+
+/* Whether the two are the encoding of their bytes. */
+int pl_bpe_go_together(const pl_bpe *bpe, uint32_t first, uint32_t second);
+
+/* ---- tokens by their bytes, while one is read ---- */
+
+typedef struct pl_bpe_map {
+    const char *text;
+    const pl_bpe_entry *entries;
+    uint32_t *slots; /* id + 1 */
+    size_t mask;
+} pl_bpe_map;
+
+PL_MUST_CHECK pl_status pl_bpe_map_open(pl_bpe_map *map, const char *text,
+                                        const pl_bpe_entry *entries,
+                                        size_t count, pl_heap *heap,
+                                        pl_error *err);
+/* The id of these bytes, -1 if none has them. */
+int32_t pl_bpe_map_find(const pl_bpe_map *map, const char *bytes,
+                        size_t length);
+/* Adds entries[id]; what had the same bytes before is returned, or -1. */
+int32_t pl_bpe_map_add(pl_bpe_map *map, int32_t id);
+
+/* A power of two, at least `count` * 2 and 16. */
+size_t pl_bpe_table_size(size_t count);
+
+static inline uint64_t pl_bpe_mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    return x;
+}
+
+/* ---- the printable names of bytes in Hugging Face's files ---- */
+
+/* The character that stands for a byte, and the way back: -1 for others. The
+ * place of a byte in GPT-2's vocabulary is that of its character. */
+uint32_t pl_bpe_char_of(unsigned byte);
+int pl_bpe_byte_of(uint32_t character);
+/* The byte with this place, 0 to 255, in the order of the characters. */
+unsigned pl_bpe_byte_at(unsigned place);
+
+#endif
