@@ -210,8 +210,8 @@ static void find_shorter(pl_bpe *bpe, uint32_t rank, const unsigned char *bytes,
 {
     uint32_t node = bytes[0], best = bytes[0];
     for (size_t i = 1; i + 1 < length; i++) {
-        node = (uint32_t)bpe->edges[edge_slot(bpe,
-                                              (uint64_t)node << 8 | bytes[i])];
+        node = (uint32_t)
+                   bpe->edges[edge_slot(bpe, (uint64_t)node << 8 | bytes[i])];
         if (bpe->node_rank[node] != PL_BPE_NONE)
             best = bpe->node_rank[node];
     }
@@ -272,8 +272,7 @@ static int comes_before(const pl_bpe *bpe, int32_t a, int32_t b)
     const pl_bpe_entry *one = &bpe->entries[a], *other = &bpe->entries[b];
     unsigned char head = (unsigned char)bpe->text[one->offset];
     unsigned char other_head = (unsigned char)bpe->text[other->offset];
-    return head != other_head ? head < other_head
-                              : one->length > other->length;
+    return head != other_head ? head < other_head : one->length > other->length;
 }
 
 static pl_status list_specials(pl_bpe *bpe, const char *name, pl_heap *heap,

@@ -34,8 +34,7 @@ PL_MUST_CHECK pl_status pl_bpe_draft_add(pl_bpe_draft *draft, int64_t id,
 
 /* The merge of two texts; `place` is what a message calls it. */
 PL_MUST_CHECK pl_status pl_bpe_draft_merge(pl_bpe_draft *draft, size_t place,
-                                           const char *left,
-                                           size_t left_bytes,
+                                           const char *left, size_t left_bytes,
                                            const char *right,
                                            size_t right_bytes, pl_error *err);
 

@@ -21,7 +21,7 @@ PL_MUST_CHECK pl_status pl_bpe_json_token(pl_bpe_draft *draft, int64_t id,
 /* Adds a merge of two such texts. */
 PL_MUST_CHECK pl_status pl_bpe_json_merge(pl_bpe_draft *draft, size_t place,
                                           const char *left, size_t left_bytes,
-                                          const char *right,
-                                          size_t right_bytes, pl_error *err);
+                                          const char *right, size_t right_bytes,
+                                          pl_error *err);
 
 #endif

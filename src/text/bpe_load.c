@@ -36,8 +36,7 @@ static pl_status load_both(pl_bpe **bpe, const char *folder, pl_heap *scratch,
         status = read_text(&vocab, vocab_path, scratch, err);
     if (!status)
         status = read_text(&merges, merges_path, scratch, err);
-    return status ? status
-                  : pl_bpe_read_vocab(bpe, &vocab, &merges, heap, err);
+    return status ? status : pl_bpe_read_vocab(bpe, &vocab, &merges, heap, err);
 }
 
 static pl_status load_file(pl_bpe **bpe, const char *path, pl_heap *scratch,

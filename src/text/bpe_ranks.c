@@ -174,10 +174,9 @@ static pl_status find_merges(pl_bpe_draft *draft, pl_error *err)
             p.starts[i] = (uint16_t)i;
         join(&p, id);
         if (p.count == 2)
-            status = pl_bpe_draft_merge(draft, (size_t)id, p.text, p.starts[1],
-                                        p.text + p.starts[1],
-                                        (size_t)entry->length - p.starts[1],
-                                        err);
+            status = pl_bpe_draft_merge(
+                draft, (size_t)id, p.text, p.starts[1], p.text + p.starts[1],
+                (size_t)entry->length - p.starts[1], err);
     }
     return status;
 }
@@ -197,8 +196,8 @@ static pl_status add_tokens(pl_bpe_draft *draft, const char *text, size_t bytes,
             return status;
         if (each.token_bytes > (PL_BPE_TOKEN_BYTES + 2) / 3 * 4)
             return pl_fail(err, PL_E_FORMAT,
-                           "%s:%zu: the token is longer than %d bytes",
-                           in.name, in.number, PL_BPE_TOKEN_BYTES);
+                           "%s:%zu: the token is longer than %d bytes", in.name,
+                           in.number, PL_BPE_TOKEN_BYTES);
         long length = decode_base64(each.token, each.token_bytes, token);
         if (length < 0)
             return bad_line(&in, "the token isn't base64", err);

@@ -120,9 +120,8 @@ static pl_status add_merges(pl_bpe_draft *draft, const pl_bpe_text *in,
     for (size_t at = 0, number = 1; !status && at < in->bytes; number++) {
         line each = next_line(in, &at);
         const char *blank = memchr(each.text, ' ', each.bytes);
-        if (each.bytes == 0 ||
-            (number == 1 && each.bytes >= 8 &&
-             memcmp(each.text, "#version", 8) == 0))
+        if (each.bytes == 0 || (number == 1 && each.bytes >= 8 &&
+                                memcmp(each.text, "#version", 8) == 0))
             continue;
         if (!blank)
             return pl_fail(err, PL_E_FORMAT,

@@ -130,8 +130,9 @@ static void put_added(sheet *s, const pl_bpe *bpe)
 pl_status pl_bpe_write_json(const pl_bpe *bpe, pl_heap *heap, const char **text,
                             size_t *bytes, pl_error *err)
 {
-    static const char step[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":"
-                               "false,\"trim_offsets\":true,\"use_regex\":true}";
+    static const char step[] =
+        "{\"type\":\"ByteLevel\",\"add_prefix_space\":"
+        "false,\"trim_offsets\":true,\"use_regex\":true}";
     sheet s;
     pl_status status = open_sheet(&s, 2 * room(bpe) + 128 * bpe->special_count,
                                   heap, err);

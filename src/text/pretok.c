@@ -161,8 +161,7 @@ static int space_before(const char *text, size_t at)
 size_t pl_pretok_cut(const char *text, size_t bytes)
 {
     for (size_t at = bytes; at-- > 1;)
-        if (byte_class[(unsigned char)text[at]] == S &&
-            !space_before(text, at))
+        if (byte_class[(unsigned char)text[at]] == S && !space_before(text, at))
             return at;
     return 0;
 }

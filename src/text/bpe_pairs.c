@@ -1,0 +1,209 @@
+/* bpe_pairs.c: see bpe_pairs.h. The queue is lazy: what it has may count more
+ * than the pair does by now, and is put right when it comes to the top. */
+#include "text/bpe_pairs.h"
+
+#include "base/check.h"
+#include "text/bpe_model.h"
+
+#include <string.h>
+
+enum { FIRST_SLOTS = 1 << 12 };
+
+static size_t home_of(const pl_pairs *p, uint64_t key)
+{
+    return pl_bpe_mix(key * 0x9e3779b97f4a7c15u) & p->slot_mask;
+}
+
+/* The slot of a key, or the empty one where it belongs. */
+static size_t slot_of(const pl_pairs *p, uint64_t key)
+{
+    size_t slot = home_of(p, key);
+    while (p->slots[slot] && p->pairs[p->slots[slot]].key != key)
+        slot = (slot + 1) & p->slot_mask;
+    return slot;
+}
+
+pl_status pl_pairs_open(pl_pairs *p, uint64_t min_count, pl_heap *heap,
+                        pl_error *err)
+{
+    *p = (pl_pairs){ .heap = heap,
+                     .min_count = min_count ? min_count : 1,
+                     .pair_count = 1,
+                     .slot_mask = FIRST_SLOTS - 1 };
+    pl_status status = pl_heap_take(heap, &p->slots, FIRST_SLOTS,
+                                    sizeof *p->slots, err);
+    if (!status)
+        status = pl_heap_grow(heap, &p->pairs, &p->pair_capacity,
+                              FIRST_SLOTS / 2, sizeof *p->pairs, err);
+    return status;
+}
+
+static pl_status grow_slots(pl_pairs *p, pl_error *err)
+{
+    uint32_t *old = p->slots;
+    size_t old_mask = p->slot_mask, size = 2 * (old_mask + 1);
+    pl_status status = pl_heap_take(p->heap, &p->slots, size, sizeof *p->slots,
+                                    err);
+    if (status)
+        return status;
+    p->slot_mask = size - 1;
+    for (size_t i = 0; i <= old_mask; i++)
+        if (old[i])
+            p->slots[slot_of(p, p->pairs[old[i]].key)] = old[i];
+    return PL_OK;
+}
+
+uint32_t pl_pairs_find(const pl_pairs *p, uint64_t key)
+{
+    return p->slots[slot_of(p, key)];
+}
+
+pl_status pl_pairs_get(pl_pairs *p, uint64_t key, uint32_t *pair, pl_error *err)
+{
+    pl_status status = PL_OK;
+    *pair = pl_pairs_find(p, key);
+    if (*pair)
+        return PL_OK;
+    if (2 * (p->live_count + 1) > p->slot_mask)
+        status = grow_slots(p, err);
+    if (!status)
+        status = pl_heap_grow(p->heap, &p->fresh, &p->fresh_capacity,
+                              p->fresh_count + 1, sizeof *p->fresh, err);
+    if (!status && !p->free)
+        status = pl_heap_grow(p->heap, &p->pairs, &p->pair_capacity,
+                              p->pair_count + 1, sizeof *p->pairs, err);
+    if (status)
+        return status;
+    if (p->free) {
+        *pair = p->free;
+        p->free = p->pairs[p->free].head;
+    } else {
+        *pair = (uint32_t)p->pair_count++;
+    }
+    p->pairs[*pair] = (pl_pair){ .key = key };
+    p->slots[slot_of(p, key)] = *pair;
+    p->fresh[p->fresh_count++] = key;
+    p->live_count++;
+    return PL_OK;
+}
+
+void pl_pairs_drop(pl_pairs *p, uint32_t pair)
+{
+    size_t hole = slot_of(p, p->pairs[pair].key), slot = hole;
+    PL_CHECK(p->slots[hole] == pair && p->pairs[pair].count == 0);
+    /* What comes behind and belongs at or before the hole moves into it. */
+    for (;;) {
+        slot = (slot + 1) & p->slot_mask;
+        if (!p->slots[slot])
+            break;
+        size_t home = home_of(p, p->pairs[p->slots[slot]].key);
+        if (((slot - home) & p->slot_mask) >= ((slot - hole) & p->slot_mask)) {
+            p->slots[hole] = p->slots[slot];
+            hole = slot;
+        }
+    }
+    p->slots[hole] = 0;
+    p->pairs[pair].head = p->free;
+    p->free = pair;
+    p->live_count--;
+}
+
+/* ---- the queue ---- */
+
+static int comes_first(pl_pair_wait a, pl_pair_wait b)
+{
+    return a.count != b.count ? a.count > b.count : a.key < b.key;
+}
+
+static void sink(pl_pair_wait *queue, size_t count, size_t root)
+{
+    pl_pair_wait moved = queue[root];
+    for (;;) {
+        size_t child = 2 * root + 1;
+        if (child >= count)
+            break;
+        if (child + 1 < count && comes_first(queue[child + 1], queue[child]))
+            child++;
+        if (!comes_first(queue[child], moved))
+            break;
+        queue[root] = queue[child];
+        root = child;
+    }
+    queue[root] = moved;
+}
+
+static void rise(pl_pair_wait *queue, size_t place)
+{
+    pl_pair_wait moved = queue[place];
+    while (place > 0 && comes_first(moved, queue[(place - 1) / 2])) {
+        queue[place] = queue[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    queue[place] = moved;
+}
+
+/* Takes out what has become too rare, so that the queue grows with the pairs
+ * there are and not with those there were. */
+static void sweep(pl_pairs *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->queue_count; i++) {
+        uint32_t pair = pl_pairs_find(p, p->queue[i].key);
+        if (pair && p->pairs[pair].count >= p->min_count)
+            p->queue[kept++] = p->queue[i];
+        else if (pair)
+            p->pairs[pair].queued = 0;
+    }
+    p->queue_count = kept;
+    for (size_t root = kept / 2; root-- > 0;)
+        sink(p->queue, kept, root);
+}
+
+static pl_status make_room(pl_pairs *p, pl_error *err)
+{
+    if (p->queue_count < p->queue_capacity)
+        return PL_OK;
+    sweep(p);
+    if (p->queue_count < p->queue_capacity / 4 * 3)
+        return PL_OK;
+    return pl_heap_grow(p->heap, &p->queue, &p->queue_capacity,
+                        p->queue_capacity + 1, sizeof *p->queue, err);
+}
+
+pl_status pl_pairs_settle(pl_pairs *p, pl_error *err)
+{
+    for (size_t i = 0; i < p->fresh_count; i++) {
+        uint32_t pair = pl_pairs_find(p, p->fresh[i]);
+        if (!pair || p->pairs[pair].queued ||
+            p->pairs[pair].count < p->min_count)
+            continue;
+        pl_status status = make_room(p, err);
+        if (status)
+            return status;
+        pl_pair *each = &p->pairs[pair];
+        each->queued = 1;
+        p->queue[p->queue_count] = (pl_pair_wait){ each->count, each->key };
+        rise(p->queue, p->queue_count++);
+    }
+    p->fresh_count = 0;
+    return PL_OK;
+}
+
+uint32_t pl_pairs_next(pl_pairs *p)
+{
+    while (p->queue_count > 0) {
+        uint32_t pair = pl_pairs_find(p, p->queue[0].key);
+        uint64_t count = pair ? p->pairs[pair].count : 0;
+        if (count >= p->min_count && count < p->queue[0].count) {
+            p->queue[0].count = count;
+            sink(p->queue, p->queue_count, 0);
+            continue;
+        }
+        p->queue[0] = p->queue[--p->queue_count];
+        if (p->queue_count > 0)
+            sink(p->queue, p->queue_count, 0);
+        if (count >= p->min_count)
+            return pair;
+    }
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* bpe_pairs.h: the pairs of neighbouring tokens while a vocabulary is trained:
+ * how often each occurs, where its first place is, and which is next. Knows
+ * no text. */
+#ifndef PL_TEXT_BPE_PAIRS_H
+#define PL_TEXT_BPE_PAIRS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+enum { PL_PAIR_NOWHERE = 0 }; /* no place: there is no pair at place 0 */
+
+typedef struct pl_pair {
+    uint64_t key;   /* left << 32 | right */
+    uint64_t count; /* of occurrences in the text */
+    uint32_t head;  /* the first place, or PL_PAIR_NOWHERE; the next free one */
+    uint32_t queued;
+} pl_pair;
+
+typedef struct pl_pair_wait {
+    uint64_t count, key;
+} pl_pair_wait;
+
+typedef struct pl_pairs {
+    pl_heap *heap;
+    uint64_t min_count;
+    pl_pair *pairs; /* 0 isn't used */
+    size_t pair_count, pair_capacity, live_count;
+    uint32_t free;   /* the first pair that may be used again */
+    uint32_t *slots; /* by key: place in pairs; 0: none */
+    size_t slot_mask;
+    pl_pair_wait *queue; /* a heap, the most frequent at its top */
+    size_t queue_count, queue_capacity;
+    uint64_t *fresh; /* keys that came up since the last pl_pairs_settle */
+    size_t fresh_count, fresh_capacity;
+} pl_pairs;
+
+PL_MUST_CHECK pl_status pl_pairs_open(pl_pairs *pairs, uint64_t min_count,
+                                      pl_heap *heap, pl_error *err);
+
+/* The pair of this key; made if there is none. */
+PL_MUST_CHECK pl_status pl_pairs_get(pl_pairs *pairs, uint64_t key,
+                                     uint32_t *pair, pl_error *err);
+/* The pair of this key, 0 if there is none. */
+uint32_t pl_pairs_find(const pl_pairs *pairs, uint64_t key);
+/* Forgets a pair that has no place left. */
+void pl_pairs_drop(pl_pairs *pairs, uint32_t pair);
+
+/* Queues what came up. From now on their counts only fall. */
+PL_MUST_CHECK pl_status pl_pairs_settle(pl_pairs *pairs, pl_error *err);
+/* The most frequent pair, of equal ones that with the lowest key; 0 if none is
+ * frequent enough. It leaves the queue. */
+uint32_t pl_pairs_next(pl_pairs *pairs);
+
+#endif
