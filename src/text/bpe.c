@@ -182,55 +182,85 @@ static pl_status check_reached(const pl_bpe *bpe, const pl_bpe_parts *parts,
 
 /* ---- the tree ---- */
 
-static size_t edge_slot(const pl_bpe *bpe, uint64_t key)
+typedef struct edge_table {
+    uint64_t *edges;
+    size_t mask;
+} edge_table;
+
+static pl_status open_edges(edge_table *table, size_t count, pl_heap *heap,
+                            pl_error *err)
 {
-    size_t slot = pl_bpe_mix(key * 0x9e3779b97f4a7c15u) & bpe->edge_mask;
-    while (bpe->edges[slot] != EMPTY && bpe->edges[slot] >> 32 != key)
-        slot = (slot + 1) & bpe->edge_mask;
-    return slot;
+    size_t size = pl_bpe_table_size(count);
+    table->mask = size - 1;
+    pl_status status = pl_heap_take(heap, &table->edges, size,
+                                    sizeof *table->edges, err);
+    if (!status)
+        memset(table->edges, 0xff, size * sizeof *table->edges);
+    return status;
 }
 
-/* Adds a token's nodes; *nodes counts them. */
-static uint32_t add_path(pl_bpe *bpe, const unsigned char *bytes, size_t length,
-                         uint32_t *nodes)
+static uint64_t *edge_of(const edge_table *table, uint64_t key)
 {
-    uint32_t node = bytes[0];
-    for (size_t i = 1; i < length; i++) {
-        uint64_t key = (uint64_t)node << 8 | bytes[i];
-        size_t slot = edge_slot(bpe, key);
-        if (bpe->edges[slot] == EMPTY)
-            bpe->edges[slot] = key << 32 | (*nodes)++;
-        node = (uint32_t)bpe->edges[slot];
-    }
-    return node;
+    size_t slot = pl_bpe_mix(key * 0x9e3779b97f4a7c15u) & table->mask;
+    while (table->edges[slot] != EMPTY && table->edges[slot] >> 32 != key)
+        slot = (slot + 1) & table->mask;
+    return &table->edges[slot];
 }
 
-static void find_shorter(pl_bpe *bpe, uint32_t rank, const unsigned char *bytes,
-                         size_t length)
-{
-    uint32_t node = bytes[0], best = bytes[0];
-    for (size_t i = 1; i + 1 < length; i++) {
-        node = (uint32_t)
-                   bpe->edges[edge_slot(bpe, (uint64_t)node << 8 | bytes[i])];
-        if (bpe->node_rank[node] != PL_BPE_NONE)
-            best = bpe->node_rank[node];
-    }
-    bpe->shorter[rank] = length == 1 ? PL_BPE_NONE : best;
-}
-
-static const unsigned char *bytes_of(const pl_bpe *bpe, uint32_t rank,
-                                     size_t *length)
+/* Adds a token's path. All shorter tokens are there, so that a node that is
+ * missing on the way is no token's: it gets the number *nodes. The last token
+ * that was passed is the longest that begins this one. */
+static void add_path(pl_bpe *bpe, const edge_table *table, uint32_t rank,
+                     uint32_t *nodes)
 {
     const pl_bpe_entry *entry = &bpe->entries[bpe->ids[rank]];
-    *length = entry->length;
-    return (const unsigned char *)bpe->text + entry->offset;
+    const char *bytes = bpe->text + entry->offset;
+    uint32_t node = (unsigned char)bytes[0];
+    for (size_t i = 1; i < entry->length; i++) {
+        uint64_t key = (uint64_t)node << 8 | (unsigned char)bytes[i];
+        uint64_t *edge = edge_of(table, key);
+        if (node < bpe->rank_count)
+            bpe->shorter[rank] = node;
+        if (*edge == EMPTY)
+            *edge = key << 32 | (i + 1u == entry->length ? rank : (*nodes)++);
+        node = (uint32_t)*edge;
+    }
 }
 
+/* Adds all, shorter ones first. */
+static pl_status add_paths(pl_bpe *bpe, const edge_table *table,
+                           uint32_t *nodes, pl_heap *scratch, pl_error *err)
+{
+    uint32_t heads[PL_BPE_TOKEN_BYTES + 1], *next;
+    pl_status status = pl_heap_take(scratch, &next, bpe->rank_count,
+                                    sizeof *next, err);
+    if (status)
+        return status;
+    for (size_t length = 0; length <= PL_BPE_TOKEN_BYTES; length++)
+        heads[length] = PL_BPE_NONE;
+    for (uint32_t rank = 0; rank < bpe->rank_count; rank++) {
+        size_t length = bpe->entries[bpe->ids[rank]].length;
+        next[rank] = heads[length];
+        heads[length] = rank;
+        bpe->shorter[rank] = PL_BPE_NONE;
+    }
+    *nodes = bpe->rank_count;
+    for (size_t length = 1; length <= PL_BPE_TOKEN_BYTES; length++)
+        for (uint32_t rank = heads[length]; rank != PL_BPE_NONE;
+             rank = next[rank])
+            add_path(bpe, table, rank, nodes);
+    return PL_OK;
+}
+
+/* First in a table that surely has room, then in one of the right size: the
+ * smaller, the more of it stays in the processor's cache. */
 static pl_status grow_tree(pl_bpe *bpe, const char *name, pl_heap *heap,
                            pl_error *err)
 {
-    size_t most = PL_BPE_BYTES, length;
-    uint32_t nodes = PL_BPE_BYTES;
+    size_t most = PL_BPE_BYTES;
+    uint32_t nodes;
+    edge_table wide, tight;
+    pl_heap scratch = pl_heap_make(PL_BPE_MAX_NODES * 5 * sizeof *wide.edges);
     for (uint32_t rank = PL_BPE_BYTES; rank < bpe->rank_count; rank++)
         most += bpe->entries[bpe->ids[rank]].length - 1u;
     if (most > PL_BPE_MAX_NODES)
@@ -238,29 +268,22 @@ static pl_status grow_tree(pl_bpe *bpe, const char *name, pl_heap *heap,
                        "%s: its tokens have %zu bytes together; %d are "
                        "supported",
                        name, most, PL_BPE_MAX_NODES);
-    size_t size = pl_bpe_table_size(most);
-    bpe->edge_mask = size - 1;
-    pl_status status = pl_heap_take(heap, &bpe->edges, size, sizeof *bpe->edges,
-                                    err);
+    pl_status status = pl_heap_take(heap, &bpe->shorter, bpe->rank_count,
+                                    sizeof *bpe->shorter, err);
     if (!status)
-        status = pl_heap_take(heap, &bpe->node_rank, most,
-                              sizeof *bpe->node_rank, err);
+        status = open_edges(&wide, most, &scratch, err);
     if (!status)
-        status = pl_heap_take(heap, &bpe->shorter, bpe->rank_count,
-                              sizeof *bpe->shorter, err);
+        status = add_paths(bpe, &wide, &nodes, &scratch, err);
+    if (!status)
+        status = open_edges(&tight, nodes, heap, err);
+    for (size_t i = 0; !status && i <= wide.mask; i++)
+        if (wide.edges[i] != EMPTY)
+            *edge_of(&tight, wide.edges[i] >> 32) = wide.edges[i];
+    pl_heap_close(&scratch);
     if (status)
         return status;
-    memset(bpe->edges, 0xff, size * sizeof *bpe->edges);
-    for (size_t node = 0; node < most; node++)
-        bpe->node_rank[node] = PL_BPE_NONE;
-    for (uint32_t rank = 0; rank < bpe->rank_count; rank++) {
-        const unsigned char *bytes = bytes_of(bpe, rank, &length);
-        bpe->node_rank[add_path(bpe, bytes, length, &nodes)] = rank;
-    }
-    for (uint32_t rank = 0; rank < bpe->rank_count; rank++) {
-        const unsigned char *bytes = bytes_of(bpe, rank, &length);
-        find_shorter(bpe, rank, bytes, length);
-    }
+    bpe->edges = tight.edges;
+    bpe->edge_mask = tight.mask;
     return PL_OK;
 }
 

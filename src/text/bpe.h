@@ -59,7 +59,7 @@ typedef struct pl_bpe_encoder {
     size_t set_mask;
 } pl_bpe_encoder;
 
-enum { PL_BPE_CACHE_BYTES = 2 * 1024 * 1024 }; /* a good size */
+enum { PL_BPE_CACHE_BYTES = 4 * 1024 * 1024 }; /* a good size */
 
 /* An encoder that remembers as many pieces as fit into `cache_bytes` (at least
  * 1024 bytes are used; a power of two is used fully). That is all the memory

@@ -24,8 +24,8 @@ static uint32_t longest(const pl_bpe *bpe, const char *text, size_t bytes)
             slot = (slot + 1) & bpe->edge_mask;
         }
         node = (uint32_t)edge;
-        if (bpe->node_rank[node] != PL_BPE_NONE)
-            best = bpe->node_rank[node];
+        if (node < bpe->rank_count)
+            best = node;
     }
     return best;
 }
@@ -84,13 +84,16 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
 
 /* ---- the memory of pieces ---- */
 
-enum { SLOT_IDS = 3, WAYS = 2, LINE_BYTES = 64 };
+enum { SLOT_IDS = 6, HALF_IDS = 3, ID_BITS = 20, WAYS = 2, LINE_BYTES = 64 };
+
+_Static_assert(PL_BPE_MAX_VOCAB <= 1 << ID_BITS, "an id fits into its bits");
 
 /* Two of them are a line of the processor's cache, and a set. */
 struct pl_bpe_slot {
     pl_piece_key key;
-    int32_t ids[SLOT_IDS];
-    uint32_t count; /* 0: empty */
+    /* Three ids in each, the first one lowest; in the four bits that `ids`
+     * has left the number of ids, 0 if the slot is empty. */
+    uint64_t ids, more;
 };
 
 pl_status pl_bpe_encoder_open(pl_bpe_encoder *encoder, const pl_bpe *bpe,
@@ -113,28 +116,47 @@ pl_status pl_bpe_encoder_open(pl_bpe_encoder *encoder, const pl_bpe *bpe,
 
 static size_t put(const struct pl_bpe_slot *slot, int32_t *ids)
 {
-    ids[0] = slot->ids[0];
-    if (slot->count > 1)
-        ids[1] = slot->ids[1];
-    if (slot->count > 2)
-        ids[2] = slot->ids[2];
-    return slot->count;
+    const int32_t mask = PL_BPE_MAX_VOCAB - 1;
+    size_t count = slot->ids >> (HALF_IDS * ID_BITS);
+    uint64_t half = slot->ids;
+    ids[0] = (int32_t)half & mask;
+    for (size_t i = 1; i < count; i++) {
+        half = i == HALF_IDS ? slot->more : half >> ID_BITS;
+        ids[i] = (int32_t)half & mask;
+    }
+    return count;
 }
 
-static size_t encode_known(pl_bpe_encoder *encoder, const char *text,
-                           size_t bytes, size_t readable, int32_t *ids)
+static struct pl_bpe_slot pack(pl_piece_key key, const int32_t *ids,
+                               size_t count)
 {
-    pl_piece_key key = pl_piece_key_of(text, bytes, readable);
-    size_t set = pl_piece_hash(key) & encoder->set_mask;
-    struct pl_bpe_slot *slots = &encoder->slots[set * WAYS];
+    uint64_t half[2] = { (uint64_t)count << (HALF_IDS * ID_BITS), 0 };
+    for (size_t i = 0; i < count; i++)
+        half[i / HALF_IDS] |= (uint64_t)ids[i] << (i % HALF_IDS * ID_BITS);
+    return (struct pl_bpe_slot){ .key = key, .ids = half[0], .more = half[1] };
+}
+
+/* Pieces wait in a row while their slots are on the way from memory. */
+enum { ROW = 16 };
+
+typedef struct waiting {
+    const char *text;
+    size_t bytes;
+    pl_piece_key key;
+    struct pl_bpe_slot *set;
+} waiting;
+
+static size_t encode_waiting(const pl_bpe *bpe, const waiting *w, int32_t *ids)
+{
+    if (w->bytes > PL_PIECE_SHORT_BYTES)
+        return encode_piece(bpe, w->text, w->bytes, ids);
     for (int way = 0; way < WAYS; way++)
-        if (pl_piece_same(slots[way].key, key))
-            return put(&slots[way], ids);
-    size_t count = encode_piece(encoder->bpe, text, bytes, ids);
+        if (pl_piece_same(w->set[way].key, w->key))
+            return put(&w->set[way], ids);
+    size_t count = encode_piece(bpe, w->text, w->bytes, ids);
     if (count <= SLOT_IDS) {
-        slots[1] = slots[0];
-        slots[0] = (struct pl_bpe_slot){ .key = key, .count = (uint32_t)count };
-        memcpy(slots[0].ids, ids, count * sizeof *ids);
+        w->set[1] = w->set[0];
+        w->set[0] = pack(w->key, ids, count);
     }
     return count;
 }
@@ -142,15 +164,24 @@ static size_t encode_known(pl_bpe_encoder *encoder, const char *text,
 static size_t encode_text(pl_bpe_encoder *encoder, const char *text,
                           size_t bytes, int32_t *ids)
 {
+    waiting row[ROW];
     size_t at = 0, count = 0;
     while (at < bytes) {
-        size_t length = pl_pretok_next(text + at, bytes - at);
-        if (length <= PL_PIECE_SHORT_BYTES)
-            count += encode_known(encoder, text + at, length, bytes - at,
-                                  ids + count);
-        else
-            count += encode_piece(encoder->bpe, text + at, length, ids + count);
-        at += length;
+        size_t pieces = 0;
+        for (; pieces < ROW && at < bytes; pieces++) {
+            waiting *w = &row[pieces];
+            w->text = text + at;
+            w->bytes = pl_pretok_next(text + at, bytes - at);
+            if (w->bytes <= PL_PIECE_SHORT_BYTES) {
+                w->key = pl_piece_key_of(w->text, w->bytes, bytes - at);
+                size_t set = pl_piece_hash(w->key) & encoder->set_mask;
+                w->set = &encoder->slots[set * WAYS];
+                __builtin_prefetch(w->set);
+            }
+            at += w->bytes;
+        }
+        for (size_t i = 0; i < pieces; i++)
+            count += encode_waiting(encoder->bpe, &row[i], ids + count);
     }
     return count;
 }

@@ -51,10 +51,10 @@ struct pl_bpe {
     uint64_t *pairs;
     size_t pair_mask;
     /* The tokens as a tree of bytes: node << 40 | byte << 32 | child. The
-     * node of a single byte is the byte; there is no root. */
+     * node where a token ends is its rank, others are rank_count and up;
+     * there is no root, since the node of a single byte is the byte. */
     uint64_t *edges;
     size_t edge_mask;
-    uint32_t *node_rank; /* of the token that ends here, or PL_BPE_NONE */
     /* special tokens, by first byte, longest first; -1 at the end */
     int32_t *specials;
     size_t special_count;
