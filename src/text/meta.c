@@ -142,7 +142,8 @@ static size_t put_item(char *out, uint32_t code)
 pl_status pl_meta_write(const pl_tokenizer *tokenizer, pl_heap *heap,
                         const char **text, size_t *bytes, pl_error *err)
 {
-    PL_CHECK(tokenizer->kind != PL_TOKENIZER_NONE);
+    PL_CHECK(tokenizer->kind == PL_TOKENIZER_CHAR ||
+             tokenizer->kind == PL_TOKENIZER_BYTE);
     int is_char = tokenizer->kind == PL_TOKENIZER_CHAR;
     size_t items = is_char ? (size_t)tokenizer->vocab_size : 0, used;
     char *out;

@@ -17,11 +17,19 @@ pl_tokenizer pl_tokenizer_make_byte(void)
     return (pl_tokenizer){ .kind = PL_TOKENIZER_BYTE, .vocab_size = 256 };
 }
 
+pl_tokenizer pl_tokenizer_make_bpe(const pl_bpe *bpe)
+{
+    return (pl_tokenizer){ .kind = PL_TOKENIZER_BPE,
+                           .vocab_size = pl_bpe_vocab_size(bpe),
+                           .bpe = bpe };
+}
+
 const char *pl_tokenizer_kind_name(pl_tokenizer_kind kind)
 {
     static const char *const names[] = { [PL_TOKENIZER_NONE] = "none",
                                          [PL_TOKENIZER_CHAR] = "char",
-                                         [PL_TOKENIZER_BYTE] = "byte" };
+                                         [PL_TOKENIZER_BYTE] = "byte",
+                                         [PL_TOKENIZER_BPE] = "bpe" };
     return names[kind];
 }
 
@@ -181,9 +189,14 @@ pl_status pl_tokenizer_encode(const pl_tokenizer *tokenizer, const char *text,
                        name);
     if (bytes > capacity)
         return pl_fail(err, PL_E_USAGE,
-                       "%s: %zu tokens are more than the %zu that there is "
-                       "room for. Give a shorter text.",
+                       "%s: up to %zu tokens are more than the %zu that "
+                       "there is room for. Give a shorter text.",
                        name, bytes, capacity);
+    if (tokenizer->kind == PL_TOKENIZER_BPE) {
+        *count = pl_bpe_encode_plain(tokenizer->bpe, text, bytes,
+                                     PL_BPE_SPECIALS_FOUND, ids);
+        return PL_OK;
+    }
     for (size_t i = 0; i < bytes; i++)
         ids[i] = (unsigned char)text[i];
     *count = bytes;
@@ -206,6 +219,14 @@ pl_status pl_tokenizer_decode(const pl_tokenizer *tokenizer, int32_t id,
     if (tokenizer->kind == PL_TOKENIZER_BYTE) {
         out[0] = (char)id;
         *bytes = 1;
+        return PL_OK;
+    }
+    if (tokenizer->kind == PL_TOKENIZER_BPE) {
+        const char *token = pl_bpe_token(tokenizer->bpe, id, bytes);
+        if (token)
+            memcpy(out, token, *bytes);
+        else
+            *bytes = 0;
         return PL_OK;
     }
     *bytes = (size_t)pl_utf8_encode(tokenizer->codes[id], out);
