@@ -201,6 +201,7 @@ static void sort(pl_count_table *table)
         if (table->slots[i].count == 0)
             continue;
         pl_run_count moved = table->slots[i];
+        table->slots[i].count = 0;
         size_t place = used++;
         for (;
              place > 0 && pl_run_compare(&moved, &table->slots[place - 1]) < 0;

@@ -9,6 +9,8 @@
 
 enum { FIRST_SLOTS = 1 << 12 };
 
+#define LAST UINT32_MAX /* of those touched */
+
 static size_t home_of(const pl_pairs *p, uint64_t key)
 {
     return pl_bpe_mix(key * 0x9e3779b97f4a7c15u) & p->slot_mask;
@@ -58,6 +60,20 @@ uint32_t pl_pairs_find(const pl_pairs *p, uint64_t key)
     return p->slots[slot_of(p, key)];
 }
 
+static void touch(pl_pairs *p, uint32_t pair)
+{
+    if (p->pairs[pair].touched)
+        return;
+    p->pairs[pair].touched = p->touched ? p->touched : LAST;
+    p->touched = pair;
+}
+
+void pl_pairs_empty(pl_pairs *p, uint32_t pair)
+{
+    PL_CHECK(p->pairs[pair].count == 0);
+    touch(p, pair);
+}
+
 pl_status pl_pairs_get(pl_pairs *p, uint64_t key, uint32_t *pair, pl_error *err)
 {
     pl_status status = PL_OK;
@@ -66,9 +82,6 @@ pl_status pl_pairs_get(pl_pairs *p, uint64_t key, uint32_t *pair, pl_error *err)
         return PL_OK;
     if (2 * (p->live_count + 1) > p->slot_mask)
         status = grow_slots(p, err);
-    if (!status)
-        status = pl_heap_grow(p->heap, &p->fresh, &p->fresh_capacity,
-                              p->fresh_count + 1, sizeof *p->fresh, err);
     if (!status && !p->free)
         status = pl_heap_grow(p->heap, &p->pairs, &p->pair_capacity,
                               p->pair_count + 1, sizeof *p->pairs, err);
@@ -82,15 +95,16 @@ pl_status pl_pairs_get(pl_pairs *p, uint64_t key, uint32_t *pair, pl_error *err)
     }
     p->pairs[*pair] = (pl_pair){ .key = key };
     p->slots[slot_of(p, key)] = *pair;
-    p->fresh[p->fresh_count++] = key;
     p->live_count++;
+    touch(p, *pair);
     return PL_OK;
 }
 
-void pl_pairs_drop(pl_pairs *p, uint32_t pair)
+/* Takes a pair out, so that there are never more than places. */
+static void drop(pl_pairs *p, uint32_t pair)
 {
     size_t hole = slot_of(p, p->pairs[pair].key), slot = hole;
-    PL_CHECK(p->slots[hole] == pair && p->pairs[pair].count == 0);
+    PL_CHECK(p->slots[hole] == pair);
     /* What comes behind and belongs at or before the hole moves into it. */
     for (;;) {
         slot = (slot + 1) & p->slot_mask;
@@ -172,20 +186,24 @@ static pl_status make_room(pl_pairs *p, pl_error *err)
 
 pl_status pl_pairs_settle(pl_pairs *p, pl_error *err)
 {
-    for (size_t i = 0; i < p->fresh_count; i++) {
-        uint32_t pair = pl_pairs_find(p, p->fresh[i]);
-        if (!pair || p->pairs[pair].queued ||
-            p->pairs[pair].count < p->min_count)
-            continue;
-        pl_status status = make_room(p, err);
-        if (status)
-            return status;
+    uint32_t pair = p->touched;
+    p->touched = 0;
+    while (pair != 0 && pair != LAST) {
         pl_pair *each = &p->pairs[pair];
-        each->queued = 1;
-        p->queue[p->queue_count] = (pl_pair_wait){ each->count, each->key };
-        rise(p->queue, p->queue_count++);
+        uint32_t next = each->touched;
+        each->touched = 0;
+        if (each->head == PL_PAIR_NOWHERE) {
+            drop(p, pair);
+        } else if (!each->queued && each->count >= p->min_count) {
+            pl_status status = make_room(p, err);
+            if (status)
+                return status;
+            each->queued = 1;
+            p->queue[p->queue_count] = (pl_pair_wait){ each->count, each->key };
+            rise(p->queue, p->queue_count++);
+        }
+        pair = next;
     }
-    p->fresh_count = 0;
     return PL_OK;
 }
 

@@ -16,6 +16,7 @@ typedef struct pl_pair {
     uint64_t count; /* of occurrences in the text */
     uint32_t head;  /* the first place, or PL_PAIR_NOWHERE; the next free one */
     uint32_t queued;
+    uint32_t touched; /* the next one touched; 0: this one isn't */
 } pl_pair;
 
 typedef struct pl_pair_wait {
@@ -32,8 +33,8 @@ typedef struct pl_pairs {
     size_t slot_mask;
     pl_pair_wait *queue; /* a heap, the most frequent at its top */
     size_t queue_count, queue_capacity;
-    uint64_t *fresh; /* keys that came up since the last pl_pairs_settle */
-    size_t fresh_count, fresh_capacity;
+    uint32_t touched; /* the first that came up, or has no place left, since
+                       * the last pl_pairs_settle; 0: none */
 } pl_pairs;
 
 PL_MUST_CHECK pl_status pl_pairs_open(pl_pairs *pairs, uint64_t min_count,
@@ -44,10 +45,11 @@ PL_MUST_CHECK pl_status pl_pairs_get(pl_pairs *pairs, uint64_t key,
                                      uint32_t *pair, pl_error *err);
 /* The pair of this key, 0 if there is none. */
 uint32_t pl_pairs_find(const pl_pairs *pairs, uint64_t key);
-/* Forgets a pair that has no place left. */
-void pl_pairs_drop(pl_pairs *pairs, uint32_t pair);
+/* This pair has no place left: it is forgotten when they settle. */
+void pl_pairs_empty(pl_pairs *pairs, uint32_t pair);
 
-/* Queues what came up. From now on their counts only fall. */
+/* Queues what came up, forgets what has no place. From now on counts of those
+ * that are there only fall. */
 PL_MUST_CHECK pl_status pl_pairs_settle(pl_pairs *pairs, pl_error *err);
 /* The most frequent pair, of equal ones that with the lowest key; 0 if none is
  * frequent enough. It leaves the queue. */

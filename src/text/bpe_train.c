@@ -97,7 +97,7 @@ static void unchain(trainer *t, uint32_t place)
         t->cells[here->next].before = here->before;
     pair->count -= t->counts[here->piece];
     if (pair->head == PL_PAIR_NOWHERE)
-        pl_pairs_drop(&t->pairs, which);
+        pl_pairs_empty(&t->pairs, which);
 }
 
 /* ---- merging ---- */
@@ -148,7 +148,7 @@ static pl_status merge(trainer *t, uint32_t which)
     t->merges[t->merge_count++] = (pl_bpe_merge){ (int32_t)left, (int32_t)right,
                                                   (int32_t)made };
     t->lengths[made] = (uint16_t)(t->lengths[left] + t->lengths[right]);
-    while (!status && (which = pl_pairs_find(&t->pairs, key)) != 0) {
+    while (!status && t->pairs.pairs[which].head != PL_PAIR_NOWHERE) {
         uint32_t place = t->pairs.pairs[which].head;
         status = left == right ? join_row(t, place, left, made)
                                : join(t, place, made);

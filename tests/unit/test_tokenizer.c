@@ -118,7 +118,7 @@ static void a_char_tokenizer_encodes_and_decodes(void **state)
     static const int32_t expected[] = { 1, 2, 0, 3, 4, 1 };
     assert_int_equal(count, 6);
     assert_memory_equal(ids, expected, sizeof expected);
-    char back[64];
+    char back[64 + PL_TOKENIZER_TOKEN_BYTES];
     size_t used = 0, bytes;
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(

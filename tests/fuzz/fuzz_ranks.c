@@ -1,0 +1,32 @@
+/* OpenAI's ranks from outside: refused with a message, or a vocabulary that
+ * encodes and decodes, and comes back the same after writing it. */
+#include "fuzz/bpe_round_trip.h"
+#include "fuzz/fuzz.h"
+#include "text/bpe_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pl_heap heap = pl_heap_make(128 << 20);
+    pl_bpe *first, *again;
+    pl_error err = { .status = PL_OK };
+    const char *text = (const char *)data, *json;
+    size_t bytes;
+    pl_status status = pl_bpe_read_ranks(&first, text, size, "fuzz", &heap,
+                                         &err);
+    if (status) {
+        if (err.status != status || err.text[0] == '\0')
+            abort();
+    } else {
+        check_round_trip(first, text, size);
+        if (pl_bpe_write_json(first, &heap, &json, &bytes, &err) ||
+            pl_bpe_read_json(&again, json, bytes, "again", &heap, &err) ||
+            pl_bpe_vocab_size(first) != pl_bpe_vocab_size(again) ||
+            pl_bpe_merge_count(first) != pl_bpe_merge_count(again))
+            abort();
+    }
+    pl_heap_close(&heap);
+    return 0;
+}
