@@ -10,7 +10,7 @@ in a virtual environment with tiktoken, tokenizers and numpy. VOCAB is GPT-2's
 ranks (script/vocab fetches them). `encode` compares every id, on the texts
 given and on made-up ones: all of Unicode, mixed scripts, invalid UTF-8
 (replaced, as a caller of tiktoken must), rows of white space, repetitions.
-Speed is that of one thread, the best of three, on PROSE. `train` compares
+Speed is that of one thread, the best of three, on each of the texts. `train` compares
 time, merges and compression with Hugging Face's BpeTrainer on all processors.
 """
 import argparse
@@ -142,9 +142,24 @@ class Encoding:
         return said
 
 
+def compare_speed(both, path):
+    """On the first megabytes of a text; each of our runs begins anew."""
+    data = next(parts(open(path, "rb").read(4 * PART_BYTES)))
+    text = data.decode("utf-8", errors="replace")
+    data = text.encode()
+    ours, theirs = 0, 0
+    for _ in range(3):
+        ours = max(ours, both.ours(data, keep=False)[0]["mb_per_s"])
+        began = time.perf_counter()
+        both.theirs.encode_ordinary(text)
+        gone = time.perf_counter() - began
+        theirs = max(theirs, len(data) / gone / 1e6)
+    print("one thread, %s: %.1f MB/s, tiktoken %.1f MB/s: %.1f times" %
+          (path, ours, theirs, ours / theirs), flush=True)
+
+
 def encode(arguments, folder):
     both = Encoding(arguments.tokens, arguments.vocab, folder)
-    prose = open(arguments.prose, "rb").read()
     for path in [arguments.prose, *arguments.text]:
         for i, part in enumerate(parts(open(path, "rb").read())):
             both.compare("%s, part %d" % (path, i), part)
@@ -160,17 +175,8 @@ def encode(arguments, folder):
         print("same: %s (%.1f MB)" % (name, len(data) / 1e6), flush=True)
     print("compared %.1f MB, every token is the same" % (both.compared / 1e6))
 
-    sample = next(parts(prose[:PART_BYTES + 1])).decode("utf-8", "replace")
-    data = sample.encode() * 4
-    ours = max(both.ours(data, keep=False)[0]["mb_per_s"] for _ in range(3))
-    best = float("inf")
-    for _ in range(3):
-        began = time.perf_counter()
-        both.theirs.encode_ordinary(sample)
-        best = min(best, time.perf_counter() - began)
-    theirs = len(sample.encode()) / best / 1e6
-    print("one thread, prose: %.1f MB/s, tiktoken %.1f MB/s: %.1f times" %
-          (ours, theirs, ours / theirs))
+    for path in [arguments.prose, *arguments.text]:
+        compare_speed(both, path)
     for name, text in repetitions(10_000_000):
         said = both.ours(text.encode(), keep=False)[0]
         print("%10s, %.1f MB: %.3f s" % (name, said["bytes"] / 1e6,
@@ -179,8 +185,24 @@ def encode(arguments, folder):
 
 # ---- training ----
 
-def train(arguments, folder):
+def train_theirs(size, texts):
+    """Of one path, the fastest way they have, or of a list of texts."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[], show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    began = time.perf_counter()
+    if len(texts) == 1:
+        made.train(texts, trainer)
+    else:
+        made.train_from_iterator(texts, trainer)
+    return made, time.perf_counter() - began
+
+
+def train(arguments, folder):
+    from tokenizers import Tokenizer
     text = open(arguments.text, "rb").read().decode("utf-8", errors="replace")
     path = os.path.join(folder, "text")
     with open(path, "w", encoding="utf-8", newline="") as out:
@@ -192,18 +214,13 @@ def train(arguments, folder):
     print("ours:   %.2f s (counting %.2f), %d unique pieces, %d runs spilled" %
           (ours_s, said["count_s"], said["unique"], said["spilled_runs"]),
           flush=True)
-    theirs = Tokenizer(models.BPE())
-    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=arguments.size, special_tokens=[], show_progress=False,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    # Lines, so that it has something to share between its threads, cut where
-    # the whole text would be cut too.
-    lines = re.split(r"(?<=\S)(?=\n)", text)
-    began = time.perf_counter()
-    theirs.train_from_iterator(lines, trainer, length=len(lines))
-    theirs_s = time.perf_counter() - began
-    print("theirs: %.2f s: %.1f times ours" % (theirs_s, theirs_s / ours_s))
+    theirs, theirs_s = train_theirs(arguments.size, [path])
+    print("theirs: %.2f s: %.1f times ours" % (theirs_s, theirs_s / ours_s),
+          flush=True)
+    # That was by lines, each a text of its own. For the same merges the text
+    # must be cut where the whole would be cut too.
+    theirs, _ = train_theirs(arguments.size,
+                             re.split(r"(?<=\S)(?=\n)", text))
     made = os.path.join(folder, "tokenizer.json")
     ours = Tokenizer.from_file(made)
     kept = json.loads(theirs.to_str())["model"]

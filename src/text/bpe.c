@@ -239,7 +239,8 @@ static pl_status add_paths(pl_bpe *bpe, const edge_table *table,
     for (size_t length = 0; length <= PL_BPE_TOKEN_BYTES; length++)
         heads[length] = PL_BPE_NONE;
     for (uint32_t rank = 0; rank < bpe->rank_count; rank++) {
-        size_t length = bpe->entries[bpe->ids[rank]].length;
+        uint16_t length = bpe->entries[bpe->ids[rank]].length;
+        bpe->lengths[rank] = length;
         next[rank] = heads[length];
         heads[length] = rank;
         bpe->shorter[rank] = PL_BPE_NONE;
@@ -270,6 +271,9 @@ static pl_status grow_tree(pl_bpe *bpe, const char *name, pl_heap *heap,
                        name, most, PL_BPE_MAX_NODES);
     pl_status status = pl_heap_take(heap, &bpe->shorter, bpe->rank_count,
                                     sizeof *bpe->shorter, err);
+    if (!status)
+        status = pl_heap_take(heap, &bpe->lengths, bpe->rank_count,
+                              sizeof *bpe->lengths, err);
     if (!status)
         status = open_edges(&wide, most, &scratch, err);
     if (!status)

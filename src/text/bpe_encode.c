@@ -30,11 +30,6 @@ static uint32_t longest(const pl_bpe *bpe, const char *text, size_t bytes)
     return best;
 }
 
-static size_t length_of(const pl_bpe *bpe, uint32_t rank)
-{
-    return bpe->entries[bpe->ids[rank]].length;
-}
-
 /* While a piece is encoded, its ids are ranks, and the bit DEAD of
  * ids[p - 1] says that byte p was found to be a dead end: there are as many
  * ids as bytes. */
@@ -50,19 +45,19 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
 {
     size_t at = 0, count = 0;
     uint32_t next = longest(bpe, text, bytes);
-    if (length_of(bpe, next) == bytes) { /* then it is the encoding */
+    if (bpe->lengths[next] == bytes) { /* then it is the encoding */
         ids[0] = bpe->ids[next];
         return 1;
     }
     memset(ids, 0, bytes * sizeof *ids);
     while (at < bytes) {
-        size_t end = at + length_of(bpe, next);
+        size_t end = at + bpe->lengths[next];
         while (next != PL_BPE_NONE &&
                (ids[end - 1] & DEAD ||
                 (count > 0 &&
                  !pl_bpe_go_together(bpe, rank_at(ids, count - 1), next)))) {
             next = bpe->shorter[next];
-            end = next == PL_BPE_NONE ? 0 : at + length_of(bpe, next);
+            end = next == PL_BPE_NONE ? 0 : at + bpe->lengths[next];
         }
         if (next != PL_BPE_NONE) {
             ids[count] = (ids[count] & DEAD) | (int32_t)next;
@@ -74,7 +69,7 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
             PL_CHECK(count > 0); /* the first token has every length */
             ids[at - 1] |= DEAD;
             next = rank_at(ids, --count);
-            at -= length_of(bpe, next);
+            at -= bpe->lengths[next];
         }
     }
     for (size_t i = 0; i < count; i++)

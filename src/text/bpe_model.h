@@ -47,6 +47,7 @@ struct pl_bpe {
     int32_t *ids;
     uint32_t *left, *right; /* of a byte: itself */
     uint32_t *shorter;      /* the longest token that begins this one */
+    uint16_t *lengths;      /* in bytes */
     /* (left, right) -> rank, as left << 40 | right << 20 | rank */
     uint64_t *pairs;
     size_t pair_mask;
