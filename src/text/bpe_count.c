@@ -162,7 +162,8 @@ static pl_status grow(pl_bpe_counter *counter, pl_count_worker *worker,
     size_t slots = 3 * table->capacity + 2 * PL_COUNT_SPARE;
     size_t bytes = slots * sizeof *table->slots;
     *done = 0;
-    if (bytes > counter->share_bytes - worker->long_limit - RESERVE_BYTES)
+    if (bytes > counter->share_bytes - worker->long_limit - RESERVE_BYTES ||
+        table->capacity > UINT32_MAX / 4)
         return PL_OK;
     pl_status status = open_table(&bigger, 2 * table->capacity, err);
     if (status)

@@ -267,6 +267,7 @@ static void merges_that_can_not_happen_are_left_out(void **state)
     assert_int_equal(pl_bpe_read_vocab(&bpe, &vocab, &merges, &heap, &err),
                      PL_OK);
     assert_int_equal(pl_bpe_merge_count(bpe), 3);
+    assert_int_equal(bpe->ids[bpe->left[258]], 256); /* of ab and c */
     assert_int_equal(pl_bpe_special(bpe, "<|endoftext|>"), 259);
 
     merges.text = "ab c\na b\n"; /* before its parts are there */

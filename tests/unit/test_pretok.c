@@ -39,6 +39,10 @@ static void words_take_the_blank_before_them(void **state)
     assert_pieces("x==y", "x|==|y");
     assert_pieces(" averylongwordofmanyletters9",
                   " averylongwordofmanyletters|9");
+    /* The neighbours of letters, in all places of eight bytes. */
+    assert_pieces("zzzzzzzz{aaa`AZAZA@ZZZZZZZ[azAZazA9AAAAAAAAA:az",
+                  "zzzzzzzz|{|aaa|`|AZAZA|@|ZZZZZZZ|[|azAZazA|9|AAAAAAAAA|:|"
+                  "az");
 }
 
 static void contractions_are_pieces(void **state)
