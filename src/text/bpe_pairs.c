@@ -9,7 +9,7 @@
 
 enum { FIRST_SLOTS = 1 << 12 };
 
-#define LAST UINT32_MAX /* of those touched */
+#define LAST 0x7fffffffu /* of those touched */
 
 static size_t home_of(const pl_pairs *p, uint64_t key)
 {
@@ -25,33 +25,83 @@ static size_t slot_of(const pl_pairs *p, uint64_t key)
     return slot;
 }
 
-pl_status pl_pairs_open(pl_pairs *p, uint64_t min_count, pl_heap *heap,
+/* A list of `bytes` bytes, zeroed, in a new heap: the caller moves what is in
+ * the old one and closes it. */
+static pl_status take_list(pl_pairs *p, pl_heap *home, void *list, size_t bytes,
+                           pl_error *err)
+{
+    size_t taken = p->pair_heap.taken_bytes + p->slot_heap.taken_bytes +
+                   p->queue_heap.taken_bytes;
+    if (taken > p->limit_bytes || bytes > p->limit_bytes - taken)
+        return pl_fail(err, PL_E_MEMORY,
+                       "the pairs need more than the %zu bytes they may have",
+                       p->limit_bytes);
+    if (taken + bytes > p->peak_bytes)
+        p->peak_bytes = taken + bytes;
+    *home = pl_heap_make(bytes);
+    return pl_heap_take(home, list, bytes, 1, err);
+}
+
+/* Doubles a list of `count` things of `size` bytes. */
+static pl_status grow_list(pl_pairs *p, pl_heap *home, void *list,
+                           size_t *capacity, size_t count, size_t size,
+                           pl_error *err)
+{
+    void *old, *bigger = NULL;
+    pl_heap next;
+    size_t wanted = *capacity ? 2 * *capacity : FIRST_SLOTS / 2;
+    pl_status status = take_list(p, &next, &bigger, wanted * size, err);
+    if (status)
+        return status;
+    memcpy(&old, list, sizeof old);
+    if (count > 0)
+        memcpy(bigger, old, count * size);
+    memcpy(list, &bigger, sizeof bigger);
+    pl_heap_close(home);
+    *home = next;
+    *capacity = wanted;
+    return PL_OK;
+}
+
+pl_status pl_pairs_open(pl_pairs *p, uint64_t min_count, size_t limit_bytes,
                         pl_error *err)
 {
-    *p = (pl_pairs){ .heap = heap,
+    *p = (pl_pairs){ .limit_bytes = limit_bytes,
                      .min_count = min_count ? min_count : 1,
                      .pair_count = 1,
                      .slot_mask = FIRST_SLOTS - 1 };
-    pl_status status = pl_heap_take(heap, &p->slots, FIRST_SLOTS,
-                                    sizeof *p->slots, err);
+    pl_status status = take_list(p, &p->slot_heap, &p->slots,
+                                 FIRST_SLOTS * sizeof *p->slots, err);
     if (!status)
-        status = pl_heap_grow(heap, &p->pairs, &p->pair_capacity,
-                              FIRST_SLOTS / 2, sizeof *p->pairs, err);
+        status = grow_list(p, &p->pair_heap, &p->pairs, &p->pair_capacity, 0,
+                           sizeof *p->pairs, err);
     return status;
+}
+
+void pl_pairs_close(pl_pairs *p)
+{
+    pl_heap_close(&p->pair_heap);
+    pl_heap_close(&p->slot_heap);
+    pl_heap_close(&p->queue_heap);
 }
 
 static pl_status grow_slots(pl_pairs *p, pl_error *err)
 {
     uint32_t *old = p->slots;
+    pl_heap next;
     size_t old_mask = p->slot_mask, size = 2 * (old_mask + 1);
-    pl_status status = pl_heap_take(p->heap, &p->slots, size, sizeof *p->slots,
-                                    err);
-    if (status)
+    pl_status status = take_list(p, &next, &p->slots, size * sizeof *p->slots,
+                                 err);
+    if (status) {
+        p->slots = old;
         return status;
+    }
     p->slot_mask = size - 1;
     for (size_t i = 0; i <= old_mask; i++)
         if (old[i])
             p->slots[slot_of(p, p->pairs[old[i]].key)] = old[i];
+    pl_heap_close(&p->slot_heap);
+    p->slot_heap = next;
     return PL_OK;
 }
 
@@ -64,7 +114,7 @@ static void touch(pl_pairs *p, uint32_t pair)
 {
     if (p->pairs[pair].touched)
         return;
-    p->pairs[pair].touched = p->touched ? p->touched : LAST;
+    p->pairs[pair].touched = (p->touched ? p->touched : LAST) & LAST;
     p->touched = pair;
 }
 
@@ -82,9 +132,9 @@ pl_status pl_pairs_get(pl_pairs *p, uint64_t key, uint32_t *pair, pl_error *err)
         return PL_OK;
     if (2 * (p->live_count + 1) > p->slot_mask)
         status = grow_slots(p, err);
-    if (!status && !p->free)
-        status = pl_heap_grow(p->heap, &p->pairs, &p->pair_capacity,
-                              p->pair_count + 1, sizeof *p->pairs, err);
+    if (!status && !p->free && p->pair_count == p->pair_capacity)
+        status = grow_list(p, &p->pair_heap, &p->pairs, &p->pair_capacity,
+                           p->pair_count, sizeof *p->pairs, err);
     if (status)
         return status;
     if (p->free) {
@@ -180,8 +230,8 @@ static pl_status make_room(pl_pairs *p, pl_error *err)
     sweep(p);
     if (p->queue_count < p->queue_capacity / 4 * 3)
         return PL_OK;
-    return pl_heap_grow(p->heap, &p->queue, &p->queue_capacity,
-                        p->queue_capacity + 1, sizeof *p->queue, err);
+    return grow_list(p, &p->queue_heap, &p->queue, &p->queue_capacity,
+                     p->queue_count, sizeof *p->queue, err);
 }
 
 pl_status pl_pairs_settle(pl_pairs *p, pl_error *err)

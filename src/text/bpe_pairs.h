@@ -15,8 +15,8 @@ typedef struct pl_pair {
     uint64_t key;   /* left << 32 | right */
     uint64_t count; /* of occurrences in the text */
     uint32_t head;  /* the first place, or PL_PAIR_NOWHERE; the next free one */
-    uint32_t queued;
-    uint32_t touched; /* the next one touched; 0: this one isn't */
+    uint32_t touched : 31; /* the next one touched; 0: this one isn't */
+    uint32_t queued : 1;
 } pl_pair;
 
 typedef struct pl_pair_wait {
@@ -24,7 +24,10 @@ typedef struct pl_pair_wait {
 } pl_pair_wait;
 
 typedef struct pl_pairs {
-    pl_heap *heap;
+    /* Each list has a heap of its own, so that the old one goes when it
+     * grows. */
+    pl_heap pair_heap, slot_heap, queue_heap;
+    size_t limit_bytes, peak_bytes; /* of all three */
     uint64_t min_count;
     pl_pair *pairs; /* 0 isn't used */
     size_t pair_count, pair_capacity, live_count;
@@ -37,8 +40,10 @@ typedef struct pl_pairs {
                        * the last pl_pairs_settle; 0: none */
 } pl_pairs;
 
+/* PL_E_MEMORY, now or later, where more than limit_bytes would be needed. */
 PL_MUST_CHECK pl_status pl_pairs_open(pl_pairs *pairs, uint64_t min_count,
-                                      pl_heap *heap, pl_error *err);
+                                      size_t limit_bytes, pl_error *err);
+void pl_pairs_close(pl_pairs *pairs);
 
 /* The pair of this key; made if there is none. */
 PL_MUST_CHECK pl_status pl_pairs_get(pl_pairs *pairs, uint64_t key,

@@ -424,7 +424,8 @@ pl_status pl_bpe_train(pl_bpe_counter *counter, pl_bpe_train_result *result,
                     options->special_count;
     pl_status status = fill(&t, counter, &sum);
     if (!status)
-        status = pl_pairs_open(&t.pairs, options->min_count, &t.heap, err);
+        status = pl_pairs_open(&t.pairs, options->min_count,
+                               options->memory_bytes - t.heap.taken_bytes, err);
     if (!status)
         status = chain_all(&t);
     if (!status)
@@ -438,8 +439,9 @@ pl_status pl_bpe_train(pl_bpe_counter *counter, pl_bpe_train_result *result,
         result->spilled_runs += counter->workers[i].spilled;
         result->peak_bytes += counter->workers[i].peak_bytes;
     }
-    if (t.heap.taken_bytes > result->peak_bytes)
-        result->peak_bytes = t.heap.taken_bytes;
+    if (t.heap.taken_bytes + t.pairs.peak_bytes > result->peak_bytes)
+        result->peak_bytes = t.heap.taken_bytes + t.pairs.peak_bytes;
+    pl_pairs_close(&t.pairs);
     if (!status)
         status = finish(&t, options, &result->bpe, heap);
     pl_heap_close(&t.heap);

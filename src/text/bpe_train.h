@@ -10,8 +10,8 @@
  *
  * Counts that don't fit into the memory go to sorted files ("runs"), which are
  * merged in the end: nothing is ever dropped. The second part needs all
- * different pieces in memory, about 16 bytes for each of their bytes, and says
- * so where that is more than allowed. */
+ * different pieces in memory, 16 bytes for each of their bytes and half as
+ * much again for the pairs, and says so where that is more than allowed. */
 #ifndef PL_TEXT_BPE_TRAIN_H
 #define PL_TEXT_BPE_TRAIN_H
 
