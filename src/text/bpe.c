@@ -326,6 +326,13 @@ static pl_status list_specials(pl_bpe *bpe, const char *name, pl_heap *heap,
         bpe->specials[place] = id;
     }
     bpe->specials[count] = -1;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t offset = bpe->entries[bpe->specials[i]].offset;
+        bpe->special_from[(unsigned char)bpe->text[offset] + 1]++;
+    }
+    for (size_t b = 0; b < PL_BPE_BYTES; b++)
+        bpe->special_from[b + 1] = (uint16_t)(bpe->special_from[b + 1] +
+                                              bpe->special_from[b]);
     bpe->special_head = -1;
     if (count > 0) {
         const pl_bpe_entry *first = &bpe->entries[bpe->specials[0]];

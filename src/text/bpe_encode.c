@@ -195,10 +195,11 @@ static size_t encode_text_plain(const pl_bpe *bpe, const char *text,
 
 /* ---- special tokens ---- */
 
-/* The special token at `at`, or -1. */
+/* The special token with which the text begins, or -1. */
 static int32_t special_at(const pl_bpe *bpe, const char *text, size_t bytes)
 {
-    for (size_t i = 0; i < bpe->special_count; i++) {
+    const uint16_t *from = &bpe->special_from[(unsigned char)text[0]];
+    for (size_t i = from[0]; i < from[1]; i++) {
         const pl_bpe_entry *entry = &bpe->entries[bpe->specials[i]];
         if (entry->length <= bytes &&
             memcmp(bpe->text + entry->offset, text, entry->length) == 0)

@@ -60,6 +60,7 @@ struct pl_bpe {
     int32_t *specials;
     size_t special_count;
     int32_t special_head; /* the byte with which all begin, or -1 */
+    uint16_t special_from[PL_BPE_BYTES + 1]; /* where those of a byte begin */
 };
 
 /* ---- making one ---- */

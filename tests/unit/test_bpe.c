@@ -155,6 +155,35 @@ static void special_tokens_are_found_or_text(void **state)
         assert_true(ids[i] <= 256);
 }
 
+static void special_tokens_may_begin_with_any_bytes(void **state)
+{
+    (void)state;
+    static const char *const specials[] = { "[EOS]", "\u6c34\u6c34", "<s>",
+                                            "[E" };
+    static const char text[] = "a[EOS][E]<s\u6c34\u6c34<s>";
+    static const int32_t want[] = { 'a', 256, 259, ']', '<', 's', 257, 258 };
+    pl_bpe_train_options options = { .vocab_size = 260,
+                                     .specials = specials,
+                                     .special_count = 4,
+                                     .threads = 1,
+                                     .memory_bytes = 1 << 20 };
+    pl_bpe_train_result result;
+    int32_t ids[sizeof text];
+    size_t bytes;
+    assert_int_equal(train_on("", 0, &options, &result, &heap, &err), PL_OK);
+    size_t count = pl_bpe_encode_plain(result.bpe, text, strlen(text),
+                                       PL_BPE_SPECIALS_FOUND, ids);
+    assert_int_equal(count, sizeof want / sizeof *want);
+    for (size_t i = 0; i < count; i++)
+        if (want[i] < 256) {
+            const char *token = pl_bpe_token(result.bpe, ids[i], &bytes);
+            assert_int_equal(bytes, 1);
+            assert_int_equal(token[0], want[i]);
+        } else {
+            assert_int_equal(ids[i], want[i]);
+        }
+}
+
 static void an_empty_text_has_no_tokens(void **state)
 {
     (void)state;
@@ -225,6 +254,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_row_of_a_million_letters_is_encoded,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(special_tokens_are_found_or_text,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(special_tokens_may_begin_with_any_bytes,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_text_has_no_tokens, set_up,
                                         tear_down),
