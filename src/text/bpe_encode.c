@@ -145,14 +145,18 @@ static size_t encode_waiting(const pl_bpe *bpe, const waiting *w, int32_t *ids)
 {
     if (w->bytes > PL_PIECE_SHORT_BYTES)
         return encode_piece(bpe, w->text, w->bytes, ids);
-    for (int way = 0; way < WAYS; way++)
-        if (pl_piece_same(w->set[way].key, w->key))
-            return put(&w->set[way], ids);
-    size_t count = encode_piece(bpe, w->text, w->bytes, ids);
-    if (count <= SLOT_IDS) {
+    if (pl_piece_same(w->set[0].key, w->key))
+        return put(&w->set[0], ids);
+    if (pl_piece_same(w->set[1].key, w->key)) {
+        /* Seen twice: what is seen once can't push it out any more. */
+        struct pl_bpe_slot hit = w->set[1];
         w->set[1] = w->set[0];
-        w->set[0] = pack(w->key, ids, count);
+        w->set[0] = hit;
+        return put(&hit, ids);
     }
+    size_t count = encode_piece(bpe, w->text, w->bytes, ids);
+    if (count <= SLOT_IDS)
+        w->set[1] = pack(w->key, ids, count);
     return count;
 }
 
