@@ -198,7 +198,7 @@ typedef struct pl_attention {
     size_t q_row, kv_row;
     size_t B, queries, keys, first, H, D;
     pl_dropout dropout;
-    float *scratch; /* nth * pl_attention_scratch(keys) floats */
+    float *scratch; /* nth * pl_attention_scratch(keys, D) floats */
     pl_storage qkv_storage, out_storage;
 } pl_attention;
 
@@ -217,17 +217,20 @@ typedef struct pl_attention_bwd {
     const float *lse;
     size_t B, T, H, D;
     pl_dropout dropout;
-    float *scratch; /* nth * pl_attention_scratch(T) floats */
+    float *scratch; /* nth * pl_attention_scratch(T, D) floats */
     pl_storage qkv_storage, out_storage;
 } pl_attention_bwd;
 
 /* Query rows that a kernel may treat together. */
-enum { PL_ATTENTION_BLOCK = 32 };
+enum { PL_ATTENTION_BLOCK = 60 };
 
-/* Floats of scratch per thread for `keys` keys: two blocks of scores. */
-static inline size_t pl_attention_scratch(size_t keys)
+/* Floats of scratch per thread for `keys` keys of D channels: two blocks of
+ * scores, and a head's keys and values in three forms. */
+static inline size_t pl_attention_scratch(size_t keys, size_t D)
 {
-    return 2 * PL_ATTENTION_BLOCK * ((keys + 15) / 16 * 16);
+    const size_t wide = (keys + 31) / 32 * 32, deep = (D + 31) / 32 * 32;
+    return 2 * PL_ATTENTION_BLOCK * wide + 3 * wide * deep +
+           2 * PL_ATTENTION_BLOCK * deep;
 }
 
 /* ---- elementwise ---- */

@@ -133,5 +133,5 @@ pl_buffer_id pl_build_scratch(builder *b, int layer, size_t keys)
 {
     return pl_build_buffer(b, layer, "attention.scratch", PL_CLASS_TRANSIENT,
                            PL_F32, b->gpt->layout.threads,
-                           pl_attention_scratch(keys));
+                           pl_attention_scratch(keys, b->s->D));
 }

@@ -52,7 +52,7 @@ static pl_attention make_forward(const shape *s, int nth)
         .H = s->H,
         .D = s->D,
         .dropout = make_dropout(s->dropped),
-        .scratch = fenced_blank((size_t)nth * pl_attention_scratch(s->T)),
+        .scratch = fenced_blank((size_t)nth * pl_attention_scratch(s->T, s->D)),
         .qkv_storage = s->kept,
         .out_storage = s->out,
     };
@@ -84,7 +84,7 @@ static pl_attention_bwd make_backward(const shape *s, int nth)
         .H = s->H,
         .D = s->D,
         .dropout = f.dropout,
-        .scratch = fenced_blank((size_t)nth * pl_attention_scratch(s->T)),
+        .scratch = fenced_blank((size_t)nth * pl_attention_scratch(s->T, s->D)),
         .qkv_storage = s->kept,
         .out_storage = s->out,
     };
@@ -257,7 +257,7 @@ static void expect_rows(const pl_kernels *set, const pl_attention *whole,
         .H = H,
         .D = whole->D,
         .dropout = whole->dropout,
-        .scratch = fenced_blank(2 * pl_attention_scratch(keys)),
+        .scratch = fenced_blank(2 * pl_attention_scratch(keys, whole->D)),
         .qkv_storage = kept,
         .out_storage = end,
     };

@@ -1,19 +1,46 @@
 /* gemm.c: matrix products and column sums. Threads split the output in whole
- * tiles, never the sum; tile.h does the work. */
+ * tiles, never the sum.
+ *
+ * As many columns of B as the room has place for are packed together, one block
+ * of K after the other; tile.h does the rest. A C of 16 bits is computed in
+ * strips, which are float until their k ends. */
 #include "kernels/plain/share.h"
 #include "kernels/plain/tile.h"
+
+/* Columns of a strip: few, so that it has many rows. */
+enum { STRIP_COLUMNS = 128 };
 
 static size_t ceil_div(size_t a, size_t b)
 {
     return a / b + (a % b != 0);
 }
 
+/* Where there is no scratch: few columns, on the stack. */
+enum { FEW = 64, STRIP_ROWS = 120 };
+
+typedef struct small_room {
+    _Alignas(64) float panels[FEW / NR * PANEL];
+    float strip[FEW * STRIP_ROWS];
+    float a[MA_FEW * KC];
+} small_room;
+
+static tile_room room_small(small_room *small)
+{
+    return (tile_room){ .panels = small->panels,
+                        .panel = PANEL,
+                        .columns = FEW,
+                        .strip = small->strip,
+                        .strip_floats = sizeof small->strip / sizeof(float),
+                        .a = small->a,
+                        .a_rows = MA_FEW };
+}
+
 /* A product's own scratch, of which a C of 16 bits gets up to a half; 0 in
  * `columns` if it is too small. */
-static tile_room tile_room_of(const pl_gemm *g)
+static tile_room room_of(const pl_gemm *g)
 {
     const size_t a = MA_MANY * KC, left = g->scratch_floats - a;
-    tile_room room = { .a = g->scratch, .a_rows = MA_MANY };
+    tile_room room = { .panel = PANEL, .a = g->scratch, .a_rows = MA_MANY };
     if (!g->scratch || g->scratch_floats < a)
         return room;
     if (g->c_storage != PL_STORE_F32) {
@@ -23,20 +50,165 @@ static tile_room tile_room_of(const pl_gemm *g)
     }
     room.panels = g->scratch + a + room.strip_floats;
     room.columns = (left - room.strip_floats) / PANEL * NR;
-    if (room.strip_floats < NR && g->c_storage != PL_STORE_F32)
+    if (room.strip && room.strip_floats < STRIP_COLUMNS)
         room.columns = 0;
     return room;
 }
 
-/* Rows or columns, whichever leaves the busiest thread less; columns if equal,
- * since then no two threads pack the same part of B. */
+/* K rows of B from element `at` on, as panels of NR columns; columns beyond
+ * `columns` are zero. */
+static void pack_b(const tile_room *room, const pl_gemm *g, size_t at, size_t K,
+                   size_t columns)
+{
+    enum { TOGETHER = 8 }; /* rows: each is read in one go */
+    if (columns % NR)
+        memset(room->panels + columns / NR * room->panel, 0,
+               K * NR * sizeof(float));
+    for (size_t k = 0; k < K && g->b_col == 1; k += TOGETHER)
+        for (size_t n = 0; n < columns; n += NR)
+            tile_read_b(
+                room->panels + n / NR * room->panel + k * NR, NR, g,
+                pl_storage_at(g->b, at + k * g->b_row + n, g->b_storage),
+                g->b_row, K - k < TOGETHER ? K - k : TOGETHER,
+                columns - n < NR ? columns - n : NR);
+    for (size_t n = 0; n < columns && g->b_col != 1; n += NR)
+        tile_pack_turned(room->panels + n / NR * room->panel, room->a, g,
+                         pl_storage_at(g->b, at + n * g->b_col, g->b_storage),
+                         K, columns - n < NR ? columns - n : NR);
+}
+
+/* The share of each of so many equal parts, in whole units. */
+static size_t share_of(size_t count, size_t most, size_t unit)
+{
+    const size_t parts = (count + most - 1) / most,
+                 share = (count + parts - 1) / parts;
+    return (share + unit - 1) / unit * unit;
+}
+
+/* All of K on a part of C. */
+static void run_chain(const tile_room *room, const pl_gemm *g,
+                      const tile_part *p)
+{
+    const int packed = g->b_col != 1 || p->columns % NR ||
+                       g->M >= PACK_FROM_ROWS || g->b_storage != PL_STORE_F32 ||
+                       g->b_round != PL_STORE_F32;
+    const size_t depth = g->K > KC ? share_of(g->K, KC, 8) : KC;
+    size_t k = 0;
+    do {
+        const size_t K = g->K - k < depth ? g->K - k : depth;
+        const size_t at = k * g->b_row + p->n * g->b_col;
+        if (packed)
+            pack_b(room, g, at, K, p->columns);
+        tile_block(room, g, p, k, K, packed ? NULL : (const float *)g->b + at);
+        k += K;
+    } while (k < g->K);
+}
+
+/* All of g on this thread. */
+static void gemm_serial(const pl_gemm *g, const tile_room *room)
+{
+    const int whole = g->c_storage == PL_STORE_F32;
+    size_t wide = room->columns;
+    if (!whole && wide > STRIP_COLUMNS)
+        wide = STRIP_COLUMNS;
+    if (g->M < PACK_FROM_ROWS)
+        wide = NR; /* used while hot */
+    else if (g->N > wide)
+        wide = share_of(g->N, wide, NR);
+    const size_t tall = whole ? g->M : room->strip_floats / wide;
+    for (size_t n = 0; n < g->N; n += wide)
+        for (size_t m = 0; m < g->M; m += tall) {
+            const size_t rest = g->M - m;
+            void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
+            const tile_part p = { .m = m,
+                                  .rows = rest < tall ? rest : tall,
+                                  .n = n,
+                                  .columns = g->N - n < wide ? g->N - n : wide,
+                                  .c = whole ? c : room->strip,
+                                  .c_row = whole ? g->c_row : wide };
+            run_chain(room, g, &p);
+            if (!whole)
+                narrow_rows(c, g->c_row, room->strip, wide, p.rows, p.columns,
+                            g->c_storage);
+        }
+}
+
+/* The same, packing on the stack. */
+static __attribute__((noinline)) void gemm_small(const pl_gemm *g)
+{
+    small_room small;
+    const tile_room room = room_small(&small);
+    gemm_serial(g, &room);
+}
+
+/* ---- few rows ---- */
+
+enum { FEW_ROWS = 2, ACROSS = 2048 };
+
+/* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count. */
+static void add_rows(float *restrict acc, const float *restrict a, size_t a_col,
+                     const float *restrict b, size_t b_row, size_t K,
+                     size_t count)
+{
+    size_t k = 0;
+    for (; k + 4 <= K; k += 4) {
+        const float a0 = a[k * a_col], a1 = a[(k + 1) * a_col],
+                    a2 = a[(k + 2) * a_col], a3 = a[(k + 3) * a_col];
+        const float *restrict b0 = b + k * b_row, *restrict b1 = b0 + b_row,
+                              *restrict b2 = b1 + b_row,
+                              *restrict b3 = b2 + b_row;
+        for (size_t n = 0; n < count; n++)
+            acc[n] = fma1(
+                a3, b3[n],
+                fma1(a2, b2[n], fma1(a1, b1[n], fma1(a0, b0[n], acc[n]))));
+    }
+    for (; k < K; k++)
+        for (size_t n = 0; n < count; n++)
+            acc[n] = fma1(a[k * a_col], b[k * b_row + n], acc[n]);
+}
+
+/* Weights are read once, row after row, as they lie: what decoding one token
+ * takes is what reading them takes. Float32 all, but for C. */
+static void gemm_flat(const pl_gemm *g)
+{
+    const float *a = g->a, *b = g->b;
+    float acc[ACROSS];
+    for (size_t m = 0; m < g->M; m++)
+        for (size_t n = 0; n < g->N; n += ACROSS) {
+            const size_t count = g->N - n < ACROSS ? g->N - n : ACROSS;
+            void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
+            const float *from = g->start == PL_GEMM_BIAS   ? g->bias + n
+                                : g->start == PL_GEMM_KEEP ? c
+                                                           : NULL;
+            if (from)
+                memcpy(acc, from, count * sizeof *acc);
+            else
+                memset(acc, 0, count * sizeof *acc);
+            add_rows(acc, a + m * g->a_row, g->a_col, b + n, g->b_row, g->K,
+                     count);
+            narrow_rows(c, 0, acc, 0, 1, count, g->c_storage);
+        }
+}
+
+static int is_flat(const pl_gemm *g)
+{
+    return g->M <= FEW_ROWS && g->b_col == 1 && g->a_storage == PL_STORE_F32 &&
+           g->b_storage == PL_STORE_F32 && g->b_round == PL_STORE_F32;
+}
+
+/* ---- threads ---- */
+
+/* Rows or columns, whichever leaves the busiest thread less. If equal, columns,
+ * since then no two threads pack the same part of B; but rows if there are many
+ * more of them, since then no two threads read the same part of A. */
 void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
 {
     pl_gemm g = *args;
     const size_t tall = ceil_div(g.M, MR), wide = ceil_div(g.N, NR);
+    const size_t by_rows = ceil_div(tall, (size_t)nth) * wide,
+                 by_columns = ceil_div(wide, (size_t)nth) * tall;
     size_t begin, end;
-    if (ceil_div(tall, (size_t)nth) * wide <
-        ceil_div(wide, (size_t)nth) * tall) {
+    if (by_rows < by_columns || (by_rows == by_columns && g.M >= 4 * g.N)) {
         pl_threads_slice(tall, ith, nth, &begin, &end);
         if (begin == end)
             return;
@@ -53,11 +225,13 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
             g.bias += begin * NR;
         g.N = (end * NR < g.N ? end * NR : g.N) - begin * NR;
     }
-    tile_room room = tile_room_of(&g);
-    if (room.columns)
-        tile_gemm(&g, &room);
+    tile_room room = room_of(&g);
+    if (is_flat(&g))
+        gemm_flat(&g);
+    else if (room.columns)
+        gemm_serial(&g, &room);
     else
-        tile_gemm_small(&g);
+        gemm_small(&g);
 }
 
 void PL_K(column_sum)(const pl_column_sum *args, int ith, int nth)

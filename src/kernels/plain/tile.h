@@ -1,13 +1,12 @@
-/* tile.h: the serial matrix product that gemm.c and attention.c share.
+/* tile.h: the tiles of a matrix product, which gemm.c and attention.c share.
  *
- * C is cut into tiles of MR x NR whose accumulators live in registers. K is
- * cut into blocks of at most KC; as many columns of such a block of B as the
- * room has place for are packed as float, in panels of NR. A is read where it
+ * C is cut into tiles of MR x NR whose accumulators live in registers. Columns
+ * of B, KC rows of them at most at a time, are packed as float in panels of
+ * NR. A is read where it
  * lies if its rows do; otherwise, and if it is kept in 16 bits, some rows at a
  * time are copied as float. Each element of C is one chain in ascending k
  * wherever the tiles begin: rows left over use smaller tiles, columns left over
- * run on zeros in a scratch tile, and a cut chain is carried on from C. A C of
- * 16 bits is computed in strips, which are float until their k ends. */
+ * run on zeros in a scratch tile, and a cut chain is carried on from C. */
 #ifndef PL_KERNELS_PLAIN_TILE_H
 #define PL_KERNELS_PLAIN_TILE_H
 
@@ -30,8 +29,6 @@ enum { MA_FEW = 24, MA_MANY = 96 };
 /* A panel, and a vector more so that panels don't all meet in one set of a
  * cache. */
 enum { PANEL = KC * NR + VL };
-/* Columns of a strip: few, so that it has many rows. */
-enum { TILE_STRIP_COLUMNS = 128 };
 
 /* Rows of A beside a packed (or plain) panel of B into a tile of C. */
 typedef struct tile_job {
@@ -160,33 +157,14 @@ static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
 
 /* What a product needs beside its operands. */
 typedef struct tile_room {
-    float *panels; /* PANEL floats each, for `columns` columns: a multiple of
-                    * NR */
+    float *panels; /* for `columns` columns: a multiple of NR */
+    size_t panel;  /* floats from one to the next */
     size_t columns;
     float *strip; /* of a C of 16 bits: `strip_floats`, 0 if there is none */
     size_t strip_floats;
     float *a; /* a_rows * KC: of A; while packing, columns of B */
     size_t a_rows;
 } tile_room;
-
-/* Where there is no scratch: few columns, on the stack. */
-enum { FEW = 64 };
-
-typedef struct tile_small {
-    _Alignas(64) float panels[FEW / NR * PANEL];
-    float strip[FEW * 120];
-    float a[MA_FEW * KC];
-} tile_small;
-
-static tile_room tile_room_small(tile_small *small)
-{
-    return (tile_room){ .panels = small->panels,
-                        .columns = FEW,
-                        .strip = small->strip,
-                        .strip_floats = sizeof small->strip / sizeof(float),
-                        .a = small->a,
-                        .a_rows = MA_FEW };
-}
 
 /* Rows of B as float, rounded if they are to be. */
 static void tile_read_b(float *to, size_t to_row, const pl_gemm *g,
@@ -259,27 +237,6 @@ static void tile_pack_turned(float *panel, float *turned, const pl_gemm *g,
     }
 }
 
-/* K rows of B from element `at` on, as panels of NR columns; columns beyond
- * `columns` are zero. */
-static void tile_pack(const tile_room *room, const pl_gemm *g, size_t at,
-                      size_t K, size_t columns)
-{
-    enum { TOGETHER = 8 }; /* rows: each is read in one go */
-    if (columns % NR)
-        memset(room->panels + columns / NR * PANEL, 0, K * NR * sizeof(float));
-    for (size_t k = 0; k < K && g->b_col == 1; k += TOGETHER)
-        for (size_t n = 0; n < columns; n += NR)
-            tile_read_b(
-                room->panels + n / NR * PANEL + k * NR, NR, g,
-                pl_storage_at(g->b, at + k * g->b_row + n, g->b_storage),
-                g->b_row, K - k < TOGETHER ? K - k : TOGETHER,
-                columns - n < NR ? columns - n : NR);
-    for (size_t n = 0; n < columns && g->b_col != 1; n += NR)
-        tile_pack_turned(room->panels + n / NR * PANEL, room->a, g,
-                         pl_storage_at(g->b, at + n * g->b_col, g->b_storage),
-                         K, columns - n < NR ? columns - n : NR);
-}
-
 /* Rows m .. m + rows - 1 and columns n .. n + columns - 1 of C. */
 typedef struct tile_part {
     size_t m, rows, n, columns;
@@ -322,7 +279,7 @@ static void tile_block(const tile_room *room, const pl_gemm *g,
         const float *a = t.a;
         for (size_t n = 0; n < p->columns; n += NR) {
             const size_t columns = p->columns - n < NR ? p->columns - n : NR;
-            t.b = b ? b + n : room->panels + n / NR * PANEL;
+            t.b = b ? b + n : room->panels + n / NR * room->panel;
             for (size_t i = 0, done; i < rows; i += done) {
                 t.a = a + i * t.a_row;
                 t.c = p->c + (m + i) * p->c_row + n;
@@ -340,71 +297,6 @@ static void tile_block(const tile_room *room, const pl_gemm *g,
             }
         }
     }
-}
-
-/* The share of each of so many equal parts, in whole units. */
-static size_t tile_share(size_t count, size_t most, size_t unit)
-{
-    const size_t parts = (count + most - 1) / most,
-                 share = (count + parts - 1) / parts;
-    return (share + unit - 1) / unit * unit;
-}
-
-/* All of K on a part of C. */
-static void tile_chain(const tile_room *room, const pl_gemm *g,
-                       const tile_part *p)
-{
-    const int packed = g->b_col != 1 || p->columns % NR ||
-                       g->M >= PACK_FROM_ROWS || g->b_storage != PL_STORE_F32 ||
-                       g->b_round != PL_STORE_F32;
-    const size_t depth = g->K > KC ? tile_share(g->K, KC, 8) : KC;
-    size_t k = 0;
-    do {
-        const size_t K = g->K - k < depth ? g->K - k : depth;
-        const size_t at = k * g->b_row + p->n * g->b_col;
-        if (packed)
-            tile_pack(room, g, at, K, p->columns);
-        tile_block(room, g, p, k, K, packed ? NULL : (const float *)g->b + at);
-        k += K;
-    } while (k < g->K);
-}
-
-/* All of g on this thread. */
-static __attribute__((noinline)) void tile_gemm(const pl_gemm *g,
-                                                const tile_room *room)
-{
-    const int whole = g->c_storage == PL_STORE_F32;
-    size_t wide = room->columns;
-    if (!whole && wide > TILE_STRIP_COLUMNS)
-        wide = TILE_STRIP_COLUMNS;
-    if (g->M < PACK_FROM_ROWS)
-        wide = NR; /* used while hot */
-    else if (g->N > wide)
-        wide = tile_share(g->N, wide, NR);
-    const size_t tall = whole ? g->M : room->strip_floats / wide;
-    for (size_t n = 0; n < g->N; n += wide)
-        for (size_t m = 0; m < g->M; m += tall) {
-            const size_t rest = g->M - m;
-            void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
-            const tile_part p = { .m = m,
-                                  .rows = rest < tall ? rest : tall,
-                                  .n = n,
-                                  .columns = g->N - n < wide ? g->N - n : wide,
-                                  .c = whole ? c : room->strip,
-                                  .c_row = whole ? g->c_row : wide };
-            tile_chain(room, g, &p);
-            if (!whole)
-                narrow_rows(c, g->c_row, room->strip, wide, p.rows, p.columns,
-                            g->c_storage);
-        }
-}
-
-/* The same, packing on the stack. */
-static __attribute__((noinline)) void tile_gemm_small(const pl_gemm *g)
-{
-    tile_small small;
-    const tile_room room = tile_room_small(&small);
-    tile_gemm(g, &room);
 }
 
 #endif
