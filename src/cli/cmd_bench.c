@@ -47,17 +47,31 @@ static void print_rates(const pl_bench *b)
                                                 : "a built-in table");
 }
 
+static void print_share(double seconds, double all)
+{
+    if (seconds > 0.0)
+        printf(" %8.1f %%", 100.0 * seconds / all);
+    else
+        printf(" %10s", "");
+}
+
 static void print_ops(const pl_bench *b)
 {
-    double all = 0.0;
-    for (int op = 0; op < PL_OP_COUNT; op++)
-        all += b->op_seconds[op];
-    printf("\n%s%-18s %8s%s\n", pl_term_out(PL_TERM_BOLD), "an update", "share",
-           pl_term_out_end());
-    for (int op = 0; op < PL_OP_COUNT; op++)
-        if (b->op_seconds[op] > 0.0)
-            printf("%-18s %6.1f %%\n", pl_op_name((pl_op)op),
-                   100.0 * b->op_seconds[op] / all);
+    double update = 0.0, token = 0.0;
+    for (int op = 0; op < PL_OP_COUNT; op++) {
+        update += b->op_seconds[op];
+        token += b->token_seconds[op];
+    }
+    printf("\n%s%-18s %10s %10s%s\n", pl_term_out(PL_TERM_BOLD), "share of",
+           "an update", "a token", pl_term_out_end());
+    for (int op = 0; op < PL_OP_COUNT; op++) {
+        if (b->op_seconds[op] + b->token_seconds[op] <= 0.0)
+            continue;
+        printf("%-18s", pl_op_name((pl_op)op));
+        print_share(b->op_seconds[op], update);
+        print_share(b->token_seconds[op], token);
+        printf("\n");
+    }
 }
 
 static void print_products(const pl_bench *b)
@@ -125,6 +139,11 @@ static void put_tables(pl_json_text *j, const pl_bench *b)
     for (int op = 0; op < PL_OP_COUNT; op++)
         if (b->op_seconds[op] > 0.0)
             pl_json_text_real(j, pl_op_name((pl_op)op), b->op_seconds[op]);
+    pl_json_text_close(j, '}');
+    pl_json_text_open(j, "token_seconds_by_op", '{');
+    for (int op = 0; op < PL_OP_COUNT; op++)
+        if (b->token_seconds[op] > 0.0)
+            pl_json_text_real(j, pl_op_name((pl_op)op), b->token_seconds[op]);
     pl_json_text_close(j, '}');
     pl_json_text_open(j, "products", '[');
     for (size_t i = 0; i < b->n_products; i++) {

@@ -113,7 +113,7 @@ static double run_eval(pl_session *session)
 }
 
 /* Tokens from the middle of a window on, one at a time. */
-static double run_sample(pl_session *session)
+static double run_sample(pl_session *session, double *tokens)
 {
     const size_t T = session->shape.T, middle = T / 2;
     double seconds = 0.0;
@@ -125,14 +125,16 @@ static double run_sample(pl_session *session)
         seconds += run(session, PL_SAMPLE, PL_PART_LOOP);
         done++;
     } while (seconds < least_seconds && done < 1000);
+    *tokens = (double)done;
     return (double)done / seconds;
 }
 
 static void profile(pl_bench *bench, int on)
 {
-    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
+    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS,
+                                              PL_SAMPLE };
     pl_session *session = bench->session;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         pl_device_profile(session->device, programs[i],
                           on ? session->step_seconds[programs[i]] : NULL);
 }
@@ -154,7 +156,7 @@ void pl_bench_run_round(pl_bench *bench)
                           (double)session->shape.T;
     const int kept = bench->count >= 0 && bench->count < PL_BENCH_MAX_ROUNDS;
     pl_bench_round round = { 0 };
-    double loops;
+    double loops, decoded;
 
     round.peak_flops = pl_device_peak_flops(session->device);
     round.read_bytes = pl_device_read_bytes(session->device);
@@ -162,13 +164,14 @@ void pl_bench_run_round(pl_bench *bench)
     profile(bench, kept);
     double batch = run_batch(session, &loops);
     double update = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST);
-    profile(bench, 0);
     round.update_seconds = batches * batch + update;
     round.train_tokens = tokens / round.update_seconds;
     round.eval_tokens = run_eval(session);
-    round.sample_tokens = run_sample(session);
+    round.sample_tokens = run_sample(session, &decoded);
+    profile(bench, 0);
     if (kept) {
         bench->loops += loops;
+        bench->tokens += decoded;
         bench->rounds[bench->count] = round;
     }
     if (kept || bench->count < 0)
@@ -234,6 +237,10 @@ static void tabulate(pl_bench *bench)
             step->op == PL_OP_MATMUL_DW)
             add_product(bench, step, once);
     }
+    const pl_program *sample = &session->gpt.graph.programs[PL_SAMPLE];
+    for (size_t i = 0; i < sample->n_steps; i++)
+        bench->token_seconds[sample->steps[i].op] +=
+            session->step_seconds[PL_SAMPLE][i] / bench->tokens;
     for (size_t i = 0; i < update->n_steps; i++)
         bench->op_seconds[update->steps[i].op] +=
             session->step_seconds[PL_UPDATE_WEIGHTS][i] / runs;

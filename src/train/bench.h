@@ -28,9 +28,11 @@ typedef struct pl_bench {
     pl_session *session;
     pl_bench_round rounds[PL_BENCH_MAX_ROUNDS];
     int count;
-    pl_bench_round median;          /* of each column */
-    double loops;                   /* micro-batches that were measured */
-    double op_seconds[PL_OP_COUNT]; /* of one update */
+    pl_bench_round median;             /* of each column */
+    double loops;                      /* micro-batches that were measured */
+    double op_seconds[PL_OP_COUNT];    /* of one update */
+    double tokens;                     /* that were decoded one by one */
+    double token_seconds[PL_OP_COUNT]; /* of one of them */
     pl_bench_product products[PL_BENCH_MAX_PRODUCTS];
     size_t n_products;
     double predicted_seconds;     /* of an update, from rates known before */

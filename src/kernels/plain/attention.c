@@ -11,6 +11,7 @@
 /* Queries of a block: of a short sequence fewer, since half of what a block
  * computes on its diagonal is masked. */
 enum { BLOCK = PL_ATTENTION_BLOCK, SHORT_BLOCK = 24, LONG_FROM = 512 };
+enum { FEW_QUERIES = 4 };
 
 static size_t block_of(size_t keys)
 {
@@ -214,6 +215,51 @@ static void forward_block(const head *a, size_t i, size_t rows, float *room)
         a->mixed, deep, rows, D, args->out_storage);
 }
 
+/* A single query, as decoding has: nothing is packed, keys and values are read
+ * as they lie. Float32 only. */
+static void forward_one(const head *a, size_t i)
+{
+    const pl_attention *args = a->args;
+    const size_t D = args->D, keys = args->first + i + 1,
+                 query = a->b * args->queries + i;
+    const rows_of k = rows_at(args, args->k, a->b, a->h, keys),
+                  v = rows_at(args, args->v, a->b, a->h, keys);
+    const float *q = (const float *)args->q + query * args->q_row + a->h * D;
+    float *mixed = a->mixed;
+    size_t j = 0;
+    memset(a->scores, 0, wide_of(args->keys) * sizeof *a->scores);
+    memset(mixed, 0, D * sizeof *mixed);
+    for (; j + TOGETHER <= keys; j += TOGETHER)
+        add_columns(a->scores + j, q, 1, (const float *)k.x + j * k.row, k.row,
+                    D);
+    for (; j < keys; j++)
+        for (size_t d = 0; d < D; d++)
+            a->scores[j] = fma1(q[d], ((const float *)k.x)[j * k.row + d],
+                                a->scores[j]);
+    const float inverse = weigh_row(a, i, 0, keys);
+    add_rows(mixed, a->scores, 1, v.x, v.row, keys, D);
+    for (size_t d = 0; d < D; d++)
+        mixed[d] = mixed[d] * inverse + 0.0f;
+    narrow_rows(pl_storage_at(args->out, query * args->H * D + a->h * D,
+                              args->out_storage),
+                0, mixed, 0, 1, D, args->out_storage);
+}
+
+/* Few queries: heads in turn. */
+static void forward_few(const pl_attention *args, int ith, int nth,
+                        float *scratch)
+{
+    for (size_t u = (size_t)ith; u < args->B * args->H; u += (size_t)nth) {
+        const head a = { .args = args,
+                         .b = u / args->H,
+                         .h = u % args->H,
+                         .scores = scratch,
+                         .mixed = scratch + 2 * BLOCK * wide_of(args->keys) };
+        for (size_t i = 0; i < args->queries; i++)
+            forward_one(&a, i);
+    }
+}
+
 /* How much all blocks before `block` of a head cost: later ones see more keys,
  * and each has a share that is its own. */
 static size_t cost_before(size_t first, size_t size, size_t block)
@@ -246,6 +292,10 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
         return;
     float *scratch = args->scratch +
                      (size_t)ith * pl_attention_scratch(args->keys, args->D);
+    if (args->queries <= FEW_QUERIES && args->qkv_storage == PL_STORE_F32) {
+        forward_few(args, ith, nth, scratch);
+        return;
+    }
     const size_t end = unit_at(heads, blocks, args->first, size, ith + 1, nth);
     size_t unit = unit_at(heads, blocks, args->first, size, ith, nth);
     while (unit < end) {

@@ -4,6 +4,7 @@
  * As many columns of B as the room has place for are packed together, one block
  * of K after the other; tile.h does the rest. A C of 16 bits is computed in
  * strips, which are float until their k ends. */
+#include "kernels/plain/flat.h"
 #include "kernels/plain/share.h"
 #include "kernels/plain/tile.h"
 
@@ -60,16 +61,16 @@ static tile_room room_of(const pl_gemm *g)
 static void pack_b(const tile_room *room, const pl_gemm *g, size_t at, size_t K,
                    size_t columns)
 {
-    enum { TOGETHER = 8 }; /* rows: each is read in one go */
+    enum { ROWS = 8 }; /* each is read in one go */
     if (columns % NR)
         memset(room->panels + columns / NR * room->panel, 0,
                K * NR * sizeof(float));
-    for (size_t k = 0; k < K && g->b_col == 1; k += TOGETHER)
+    for (size_t k = 0; k < K && g->b_col == 1; k += ROWS)
         for (size_t n = 0; n < columns; n += NR)
             tile_read_b(
                 room->panels + n / NR * room->panel + k * NR, NR, g,
                 pl_storage_at(g->b, at + k * g->b_row + n, g->b_storage),
-                g->b_row, K - k < TOGETHER ? K - k : TOGETHER,
+                g->b_row, K - k < ROWS ? K - k : ROWS,
                 columns - n < NR ? columns - n : NR);
     for (size_t n = 0; n < columns && g->b_col != 1; n += NR)
         tile_pack_turned(room->panels + n / NR * room->panel, room->a, g,
@@ -104,7 +105,7 @@ static void run_chain(const tile_room *room, const pl_gemm *g,
     } while (k < g->K);
 }
 
-/* All of g on this thread. */
+/* All of g through the room. */
 static void gemm_serial(const pl_gemm *g, const tile_room *room)
 {
     const int whole = g->c_storage == PL_STORE_F32;
@@ -145,28 +146,6 @@ static __attribute__((noinline)) void gemm_small(const pl_gemm *g)
 
 enum { FEW_ROWS = 2, ACROSS = 2048 };
 
-/* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count. */
-static void add_rows(float *restrict acc, const float *restrict a, size_t a_col,
-                     const float *restrict b, size_t b_row, size_t K,
-                     size_t count)
-{
-    size_t k = 0;
-    for (; k + 4 <= K; k += 4) {
-        const float a0 = a[k * a_col], a1 = a[(k + 1) * a_col],
-                    a2 = a[(k + 2) * a_col], a3 = a[(k + 3) * a_col];
-        const float *restrict b0 = b + k * b_row, *restrict b1 = b0 + b_row,
-                              *restrict b2 = b1 + b_row,
-                              *restrict b3 = b2 + b_row;
-        for (size_t n = 0; n < count; n++)
-            acc[n] = fma1(
-                a3, b3[n],
-                fma1(a2, b2[n], fma1(a1, b1[n], fma1(a0, b0[n], acc[n]))));
-    }
-    for (; k < K; k++)
-        for (size_t n = 0; n < count; n++)
-            acc[n] = fma1(a[k * a_col], b[k * b_row + n], acc[n]);
-}
-
 /* Weights are read once, row after row, as they lie: what decoding one token
  * takes is what reading them takes. Float32 all, but for C. */
 static void gemm_flat(const pl_gemm *g)
@@ -190,10 +169,52 @@ static void gemm_flat(const pl_gemm *g)
         }
 }
 
+/* The same where columns of B are rows. The last columns stay to be done;
+ * returns the first of them. */
+static size_t gemm_flat_turned(const pl_gemm *g)
+{
+    const float *a = g->a, *b = g->b;
+    const size_t end = g->N / TOGETHER * TOGETHER;
+    for (size_t m = 0; m < g->M; m++)
+        for (size_t n = 0; n < end; n += TOGETHER) {
+            void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
+            float acc[TOGETHER] = { 0 };
+            if (g->start != PL_GEMM_ZERO)
+                memcpy(acc, g->start == PL_GEMM_BIAS ? g->bias + n : c,
+                       sizeof acc);
+            add_columns(acc, a + m * g->a_row, g->a_col, b + n * g->b_col,
+                        g->b_col, g->K);
+            narrow_rows(c, 0, acc, 0, 1, TOGETHER, g->c_storage);
+        }
+    return end;
+}
+
 static int is_flat(const pl_gemm *g)
 {
-    return g->M <= FEW_ROWS && g->b_col == 1 && g->a_storage == PL_STORE_F32 &&
+    return g->M <= FEW_ROWS && g->a_storage == PL_STORE_F32 &&
            g->b_storage == PL_STORE_F32 && g->b_round == PL_STORE_F32;
+}
+
+/* All of g on this thread. */
+static void gemm_mine(pl_gemm *g)
+{
+    if (is_flat(g) && g->b_col == 1) {
+        gemm_flat(g);
+        return;
+    }
+    if (is_flat(g)) {
+        const size_t done = gemm_flat_turned(g);
+        g->b = (const float *)g->b + done * g->b_col;
+        g->c = pl_storage_at(g->c, done, g->c_storage);
+        if (g->start == PL_GEMM_BIAS)
+            g->bias += done;
+        g->N -= done;
+    }
+    const tile_room room = room_of(g);
+    if (room.columns)
+        gemm_serial(g, &room);
+    else
+        gemm_small(g);
 }
 
 /* ---- threads ---- */
@@ -225,13 +246,7 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
             g.bias += begin * NR;
         g.N = (end * NR < g.N ? end * NR : g.N) - begin * NR;
     }
-    tile_room room = room_of(&g);
-    if (is_flat(&g))
-        gemm_flat(&g);
-    else if (room.columns)
-        gemm_serial(&g, &room);
-    else
-        gemm_small(&g);
+    gemm_mine(&g);
 }
 
 void PL_K(column_sum)(const pl_column_sum *args, int ith, int nth)

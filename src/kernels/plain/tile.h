@@ -11,6 +11,7 @@
 #define PL_KERNELS_PLAIN_TILE_H
 
 #include "kernels/plain/convert.h"
+#include "kernels/plain/flat.h"
 #include "kernels/plain/plain.h"
 #include "kernels/plain/vec.h"
 
@@ -176,38 +177,17 @@ static void tile_read_b(float *to, size_t to_row, const pl_gemm *g,
         widen_rows(to, to_row, b, row, rows, count, g->b_storage);
 }
 
-enum { TURNED = 8 }; /* columns that are turned together */
-
 /* panel[k * NR + i] = s[i * s_row + k] for eight columns i. */
 PL_INLINE void tile_turn(float *panel, const float *s, size_t s_row, size_t K)
 {
-    typedef float oct __attribute__((vector_size(32)));
     size_t k = 0;
     for (; k + 8 <= K; k += 8) {
-        oct q[8], r[8];
+        oct q[8];
         for (size_t i = 0; i < 8; i++)
             memcpy(&q[i], s + i * s_row + k, sizeof q[i]);
-        for (size_t i = 0; i < 8; i += 2) {
-            r[i] = __builtin_shufflevector(q[i], q[i + 1], 0, 8, 1, 9, 4, 12, 5,
-                                           13);
-            r[i + 1] = __builtin_shufflevector(q[i], q[i + 1], 2, 10, 3, 11, 6,
-                                               14, 7, 15);
-        }
-        for (size_t i = 0; i < 8; i += 4)
-            for (size_t j = 0; j < 2; j++) {
-                q[i + 2 * j] = __builtin_shufflevector(
-                    r[i + j], r[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-                q[i + 2 * j + 1] = __builtin_shufflevector(
-                    r[i + j], r[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-            }
-        for (size_t i = 0; i < 4; i++) {
-            r[i] = __builtin_shufflevector(q[i], q[i + 4], 0, 1, 2, 3, 8, 9, 10,
-                                           11);
-            r[i + 4] = __builtin_shufflevector(q[i], q[i + 4], 4, 5, 6, 7, 12,
-                                               13, 14, 15);
-        }
+        turn_octs(q);
         for (size_t i = 0; i < 8; i++)
-            memcpy(panel + (k + i) * NR, &r[i], sizeof r[i]);
+            memcpy(panel + (k + i) * NR, &q[i], sizeof q[i]);
     }
     for (; k < K; k++)
         for (size_t i = 0; i < 8; i++)
