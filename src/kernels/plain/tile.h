@@ -224,6 +224,27 @@ typedef struct tile_part {
     size_t c_row;
 } tile_part;
 
+/* A's rows as columns, tile by tile: group g of MR rows has element (m, k) at
+ * (g * KC + k) * MR + m. A tile then reads one line after the other. */
+static void tile_turn_a(float *to, const pl_gemm *g, const void *a, size_t rows,
+                        size_t K)
+{
+    for (size_t k = 0; k < K; k++) {
+        const void *from = pl_storage_at(a, k * g->a_col, g->a_storage);
+        float wide[MA_MANY];
+        const float *row = from;
+        if (g->a_storage != PL_STORE_F32) {
+            widen(wide, from, rows, g->a_storage);
+            row = wide;
+        }
+        size_t m = 0;
+        for (; m + MR <= rows; m += MR)
+            memcpy(to + m * KC + k * MR, row + m, MR * sizeof *to);
+        if (m < rows)
+            memcpy(to + m * KC + k * MR, row + m, (rows - m) * sizeof *to);
+    }
+}
+
 /* A's elements (m .., k ..) as float: where they lie, or in the room. Columns
  * of A are rows of pages apart, so they are copied even if they are float. */
 static void tile_find_a(tile_job *t, const tile_room *room, const pl_gemm *g,
@@ -231,19 +252,21 @@ static void tile_find_a(tile_job *t, const tile_room *room, const pl_gemm *g,
 {
     const void *a = pl_storage_at(g->a, m * g->a_row + k * g->a_col,
                                   g->a_storage);
+    t->a = room->a;
+    t->a_row = 1;
+    t->a_col = MR;
+    if (g->a_col != 1) {
+        tile_turn_a(room->a, g, a, rows, t->K);
+        return;
+    }
+    t->a_col = 1;
+    t->a_row = KC;
+    if (g->a_storage != PL_STORE_F32) {
+        widen_rows(room->a, KC, a, g->a_row, rows, t->K, g->a_storage);
+        return;
+    }
     t->a = a;
     t->a_row = g->a_row;
-    t->a_col = g->a_col;
-    if (g->a_storage == PL_STORE_F32 && g->a_col == 1)
-        return;
-    t->a = room->a;
-    t->a_row = g->a_col == 1 ? KC : 1;
-    t->a_col = g->a_col == 1 ? 1 : room->a_rows;
-    if (g->a_col == 1)
-        widen_rows(room->a, KC, a, g->a_row, rows, t->K, g->a_storage);
-    else
-        widen_rows(room->a, room->a_rows, a, g->a_col, t->K, rows,
-                   g->a_storage);
 }
 
 /* A block of K on a part of C. b: where B's rows of the block lie, if they
@@ -261,7 +284,8 @@ static void tile_block(const tile_room *room, const pl_gemm *g,
             const size_t columns = p->columns - n < NR ? p->columns - n : NR;
             t.b = b ? b + n : room->panels + n / NR * room->panel;
             for (size_t i = 0, done; i < rows; i += done) {
-                t.a = a + i * t.a_row;
+                t.a = t.a_col == 1 ? a + i * t.a_row
+                                   : a + i / MR * MR * KC + i % MR;
                 t.c = p->c + (m + i) * p->c_row + n;
                 if (k || g->start == PL_GEMM_KEEP) {
                     t.from = t.c;
