@@ -149,6 +149,36 @@ static void run_layernorm_bwd(cx *c, const pl_step *s, int ith, int nth)
     c->kernels.layernorm_bwd(&a, ith, nth);
 }
 
+static pl_gelu_kind gelu_kind(const pl_step *s)
+{
+    return s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH : PL_GELU_ERF;
+}
+
+static int has(const pl_step *step, int i)
+{
+    return i < step->n_args && step->args[i].buffer != PL_NO_BUFFER;
+}
+
+/* What follows a product y = x w. */
+static pl_then then_of(cx *c, const pl_step *s)
+{
+    pl_then then = { .gelu = gelu_kind(s), .row = s->cols, .T = s->T };
+    if (has(s, 4) || s->flags & PL_STEP_GELU)
+        then.kind = PL_THEN_GELU;
+    if (has(s, 4)) {
+        then.y = arg(c, s, 4);
+        then.y_storage = storage_of(c, s, 4);
+    }
+    if (has(s, 5)) {
+        then.kind = PL_THEN_RESIDUAL;
+        then.x = arg(c, s, 5);
+        then.dropout = dropout_of(c, s);
+        then.position = s->flags & PL_STEP_RUN_ROWS ? position_of(c, s)
+                                                    : s->args[0].row;
+    }
+    return then;
+}
+
 /* Thread ith's part of the packing room. */
 static void give_scratch(cx *c, pl_gemm *gemm, int ith)
 {
@@ -178,6 +208,7 @@ static void run_matmul(cx *c, const pl_step *s, int ith, int nth)
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, 0) };
     a.start = a.bias ? PL_GEMM_BIAS : PL_GEMM_ZERO;
+    a.then = then_of(c, s);
     give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
 }
@@ -200,6 +231,12 @@ static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
                   .b_storage = storage_of(c, s, 2),
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, 0) };
+    if (has(s, 3))
+        a.then = (pl_then){ .kind = PL_THEN_SLOPE,
+                            .gelu = gelu_kind(s),
+                            .x = arg(c, s, 3),
+                            .x_storage = storage_of(c, s, 3),
+                            .row = s->cols };
     give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
 }
@@ -327,11 +364,6 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
     c->kernels.attention(&a, ith, nth);
 }
 
-static pl_gelu_kind gelu_kind(const pl_step *s)
-{
-    return s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH : PL_GELU_ERF;
-}
-
 static void run_gelu(cx *c, const pl_step *s, int ith, int nth)
 {
     pl_gelu a = { .y = arg(c, s, 0),
@@ -341,28 +373,6 @@ static void run_gelu(cx *c, const pl_step *s, int ith, int nth)
                   .y_storage = storage_of(c, s, 0),
                   .x_storage = storage_of(c, s, 1) };
     c->kernels.gelu(&a, ith, nth);
-}
-
-static void run_gelu_bwd(cx *c, const pl_step *s, int ith, int nth)
-{
-    pl_gelu_bwd a = { .d = arg(c, s, 0),
-                      .x = arg(c, s, 1),
-                      .count = s->rows * s->cols,
-                      .kind = gelu_kind(s),
-                      .x_storage = storage_of(c, s, 1) };
-    c->kernels.gelu_bwd(&a, ith, nth);
-}
-
-static void run_residual(cx *c, const pl_step *s, int ith, int nth)
-{
-    pl_residual a = { .y = arg(c, s, 0),
-                      .x = arg(c, s, 1),
-                      .rows = rows_of(c, s),
-                      .T = s->T,
-                      .C = s->cols,
-                      .position = position_of(c, s),
-                      .dropout = dropout_of(c, s) };
-    c->kernels.residual(&a, ith, nth);
 }
 
 static void run_drop(cx *c, const pl_step *s, int ith, int nth)
@@ -511,8 +521,6 @@ static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *, int, int) = {
     [PL_OP_CACHE_APPEND] = run_cache_append,
     [PL_OP_ATTENTION_CACHED] = run_attention_cached,
     [PL_OP_GELU] = run_gelu,
-    [PL_OP_GELU_BWD] = run_gelu_bwd,
-    [PL_OP_RESIDUAL] = run_residual,
     [PL_OP_DROP] = run_drop,
     [PL_OP_CARRY] = run_carry,
     [PL_OP_CROSS_ENTROPY] = run_cross_entropy,

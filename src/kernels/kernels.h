@@ -76,6 +76,33 @@ enum {
 
 /* ---- matrix product ---- */
 
+typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
+
+/* What is done to C once its chains have ended, part by part, while that is
+ * near: element by element, so that parts don't matter.
+ *   PL_THEN_GELU      y = GELU(c), or C itself becomes that where y is NULL. c
+ * is first rounded to its storage in either case PL_THEN_SLOPE     c *=
+ * GELU'(x) PL_THEN_RESIDUAL  c = x + drop(c): row m is row position + m of
+ * sequences of T rows x and y have c's rows and columns, `row` elements apart.
+ * c is float32 for the last two, x for the last. */
+typedef enum pl_then_kind {
+    PL_THEN_NOTHING,
+    PL_THEN_GELU,
+    PL_THEN_SLOPE,
+    PL_THEN_RESIDUAL,
+} pl_then_kind;
+
+typedef struct pl_then {
+    pl_then_kind kind;
+    pl_gelu_kind gelu;
+    void *y;
+    const void *x;
+    pl_storage y_storage, x_storage;
+    size_t row; /* stride of x and y */
+    pl_dropout dropout;
+    size_t T, position;
+} pl_then;
+
 typedef enum pl_gemm_start {
     PL_GEMM_ZERO, /* chain starts from +0 */
     PL_GEMM_BIAS, /* from bias[n] */
@@ -100,6 +127,7 @@ typedef struct pl_gemm {
     const float *bias; /* [N], for PL_GEMM_BIAS */
     pl_gemm_start start;
     pl_storage a_storage, b_storage, b_round, c_storage;
+    pl_then then;
     float *scratch; /* this thread's, or NULL: then it is packed in few columns
                      * at a time on the stack */
     size_t scratch_floats;
@@ -235,8 +263,6 @@ static inline size_t pl_attention_scratch(size_t keys, size_t D)
 
 /* ---- elementwise ---- */
 
-typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
-
 /* y = GELU(x): x/2 (1 + erf(x/sqrt2)), or OpenAI's tanh form. */
 typedef struct pl_gelu {
     void *y;
@@ -245,24 +271,6 @@ typedef struct pl_gelu {
     pl_gelu_kind kind;
     pl_storage y_storage, x_storage;
 } pl_gelu;
-
-/* d *= GELU'(x), in place. */
-typedef struct pl_gelu_bwd {
-    float *d;
-    const void *x;
-    size_t count;
-    pl_gelu_kind kind;
-    pl_storage x_storage;
-} pl_gelu_bwd;
-
-/* y = x + drop(y), in place; rows [rows, C] of sequences of T rows, the first
- * row being row `position` of its sequence. */
-typedef struct pl_residual {
-    float *y;
-    const float *x;
-    size_t rows, T, C, position;
-    pl_dropout dropout;
-} pl_residual;
 
 /* y = drop(x). */
 typedef struct pl_drop {
@@ -385,8 +393,6 @@ typedef struct pl_adamw {
     X(attention)                                                               \
     X(attention_bwd)                                                           \
     X(gelu)                                                                    \
-    X(gelu_bwd)                                                                \
-    X(residual)                                                                \
     X(drop)                                                                    \
     X(copy)                                                                    \
     X(cross_entropy)                                                           \

@@ -4,8 +4,8 @@
 #include "model/builder.h"
 
 /* dx = dy w^T for the product y = x w. */
-static void matmul_dx(builder *b, int layer, pl_param_kind weight,
-                      pl_buffer_id dx, pl_buffer_id dy)
+static pl_step *matmul_dx(builder *b, int layer, pl_param_kind weight,
+                          pl_buffer_id dx, pl_buffer_id dy)
 {
     pl_param param = pl_param_at(b->s, pl_param_slot(b->s, weight, layer));
     pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, layer);
@@ -14,6 +14,7 @@ static void matmul_dx(builder *b, int layer, pl_param_kind weight,
     pl_build_rows(b, step, PL_WRITE, dx);
     pl_build_rows(b, step, PL_READ, dy);
     pl_step_arg(step, PL_READ, pl_build_factor(b, weight, layer));
+    return step;
 }
 
 /* The gradient behind a dropped residual branch: dx itself without dropout. */
@@ -63,15 +64,12 @@ static void mlp_backward_rows(builder *b, int layer, block *k, const block *had,
     if (had->fc == PL_NO_BUFFER) {
         pl_build_ln2(b, layer, k);
         pl_build_fc(b, layer, k);
-    }
-    if (had->gelu == PL_NO_BUFFER)
+    } else if (had->gelu == PL_NO_BUFFER) {
         pl_build_gelu(b, layer, k);
+    }
     pl_build_matmul_gradients(b, layer, PL_MLP_W, k->gelu, dy);
-    matmul_dx(b, layer, PL_MLP_W, dfc, dy);
-    pl_step *step = pl_build_step(b, PL_OP_GELU_BWD, layer);
-    step->cols = 4 * b->s->C;
-    pl_build_rows(b, step, PL_UPDATE, dfc);
-    pl_build_rows(b, step, PL_READ, k->fc);
+    pl_step *step = matmul_dx(b, layer, PL_MLP_W, dfc, dy);
+    pl_build_rows(b, step, PL_READ, k->fc); /* dfc *= GELU'(fc) */
     if (had->ln2 == PL_NO_BUFFER && had->fc != PL_NO_BUFFER)
         pl_build_ln2(b, layer, k);
     pl_build_matmul_gradients(b, layer, PL_FC_W, k->ln2, dfc);

@@ -88,7 +88,7 @@ void pl_build_mid(builder *b, int layer, block *k);
 /* The MLP's stages may be written in chunks of rows: with b->row and b->chunk
  * set they make what isn't there yet, and append steps for those rows. */
 void pl_build_ln2(builder *b, int layer, block *k);
-void pl_build_fc(builder *b, int layer, block *k);
+void pl_build_fc(builder *b, int layer, block *k); /* and its GELU */
 void pl_build_gelu(builder *b, int layer, block *k);
 /* All of them; returns the block's output. */
 pl_buffer_id pl_build_block(builder *b, int layer, pl_buffer_id x, block *k);

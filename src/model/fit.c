@@ -1,9 +1,11 @@
 /* fit.c: bisection over levels for every micro-batch and a few chunk sizes.
  *
- * More recomputation is always fewer bytes and more time, so for a micro-batch
- * the best levels are the first on the way from "keep all" to "keep x only"
- * that fit. The way has 3 L stations: station q has q % L layers (the first
- * ones) one level above the others. */
+ * More recomputation is always fewer bytes, and nearly always more time, so for
+ * a micro-batch the best levels are the first on the way from "keep all" to
+ * "keep x only" that fit. The way has 3 L stations: station q has q % L layers
+ * (the first ones) one level above the others. Of a small model, whose steps
+ * cost more than their work, a later level may be faster: those at which all
+ * layers agree are looked at too. */
 #include "model/fit.h"
 #include "base/check.h"
 
@@ -102,6 +104,10 @@ static pl_status price(const search *s, size_t micro, int chunk, size_t q,
         option->arena_bytes = gpt.placement.arena_bytes;
         option->update_seconds = pl_cost_update(&gpt, s->rates,
                                                 s->wish->batches);
+        option->wait_share = (double)(s->wish->batches *
+                                      (layout.batch / micro) *
+                                      gpt.graph.programs[PL_TRAIN].loop_steps) *
+                             s->rates->barrier_seconds / option->update_seconds;
     }
     pl_heap_close(&heap);
     return status;
@@ -146,18 +152,34 @@ static pl_status search_levels(const search *s, size_t micro, int chunk,
             low = middle + 1;
     }
     *found = 1;
-    return price(s, micro, chunk, low, best);
+    size_t fastest = low, L = s->shape->L;
+    status = price(s, micro, chunk, low, best);
+    if (status || best->wait_share < 0.05)
+        return status;
+    double seconds = best->update_seconds;
+    for (size_t q = (low / L + 1) * L; q < stations(s) && !status; q += L) {
+        status = price(s, micro, chunk, q, best);
+        if (!status && best->update_seconds < seconds) {
+            seconds = best->update_seconds;
+            fastest = q;
+        }
+    }
+    return status ? status : price(s, micro, chunk, fastest, best);
 }
 
 static void consider(const search *s, const pl_fit_option *option)
 {
     pl_fit *fit = s->fit;
     /* what is as fast within the model's noise goes to the fewer bytes */
-    const double same = 1.005;
-    double time = option->update_seconds, best = fit->chosen.update_seconds;
-    int better = !fit->fits || time * same < best ||
-                 (time < best * same &&
-                  option->arena_bytes < fit->chosen.arena_bytes);
+    const double same = 1.005, time = option->update_seconds;
+    const double fastest = !fit->fits || time < fit->fastest_seconds
+                               ? time
+                               : fit->fastest_seconds;
+    const int better = !fit->fits ||
+                       fit->chosen.update_seconds > fastest * same ||
+                       (time <= fastest * same &&
+                        option->arena_bytes < fit->chosen.arena_bytes);
+    fit->fastest_seconds = fastest;
     if (better) {
         if (fit->fits && fit->chosen.layout.micro != option->layout.micro) {
             uint8_t *levels =

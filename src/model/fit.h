@@ -24,6 +24,7 @@ typedef struct pl_fit_option {
     pl_gpt_layout layout; /* its levels are the heap's */
     size_t arena_bytes;
     double update_seconds;
+    double wait_share; /* of it between steps, whatever they do */
 } pl_fit_option;
 
 typedef struct pl_fit {
@@ -31,6 +32,7 @@ typedef struct pl_fit {
     pl_fit_option chosen;    /* the fastest that fits, or the smallest */
     pl_fit_option runner_up; /* the fastest of another micro-batch */
     int has_runner_up;
+    double fastest_seconds; /* of all that fit */
     pl_fit_option smallest;
 } pl_fit;
 

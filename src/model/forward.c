@@ -30,8 +30,8 @@ static void layernorm(builder *b, int layer, pl_param_kind weight,
 }
 
 /* y = x w + bias; the bias is the table's next row. */
-static void matmul(builder *b, int layer, pl_param_kind weight, pl_buffer_id y,
-                   pl_buffer_id x)
+static pl_step *matmul(builder *b, int layer, pl_param_kind weight,
+                       pl_buffer_id y, pl_buffer_id x)
 {
     pl_param param = pl_param_at(b->s, pl_param_slot(b->s, weight, layer));
     pl_step *step = pl_build_step(b, PL_OP_MATMUL, layer);
@@ -42,16 +42,19 @@ static void matmul(builder *b, int layer, pl_param_kind weight, pl_buffer_id y,
     pl_step_arg(step, PL_READ, pl_build_factor(b, weight, layer));
     pl_step_arg(step, PL_READ,
                 pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
+    return step;
 }
 
-/* y = x + drop(y), in place. */
-static void residual(builder *b, int layer, pl_buffer_id y, pl_buffer_id x,
-                     unsigned site)
+/* y = from + drop(x w + bias). */
+static void matmul_onto(builder *b, int layer, pl_param_kind weight,
+                        pl_buffer_id y, pl_buffer_id x, pl_buffer_id from,
+                        unsigned site)
 {
-    pl_step *step = pl_build_dropped(b, PL_OP_RESIDUAL, layer, site);
-    step->cols = b->s->C;
-    pl_step_arg(step, PL_UPDATE, y);
-    pl_step_arg(step, PL_READ, x);
+    pl_step *step = matmul(b, layer, weight, y, x);
+    step->site = site;
+    step->dropout = b->dropout;
+    pl_step_arg(step, PL_READ, PL_NO_BUFFER);
+    pl_build_rows(b, step, PL_READ, from);
 }
 
 void pl_build_ln1(builder *b, int layer, block *k)
@@ -113,8 +116,8 @@ void pl_build_att(builder *b, int layer, block *k)
 void pl_build_mid(builder *b, int layer, block *k)
 {
     k->mid = pl_build_activation(b, layer, "mid", KEEP_MID, PL_F32, b->s->C);
-    matmul(b, layer, PL_ATT_W, k->mid, k->att);
-    residual(b, layer, k->mid, k->x, PL_DROP_ATTENTION_OUT);
+    matmul_onto(b, layer, PL_ATT_W, k->mid, k->att, k->x,
+                PL_DROP_ATTENTION_OUT);
 }
 
 void pl_build_ln2(builder *b, int layer, block *k)
@@ -128,23 +131,43 @@ void pl_build_ln2(builder *b, int layer, block *k)
     layernorm(b, layer, PL_LN2_W, k->ln2, k->stat2, k->mid);
 }
 
-void pl_build_fc(builder *b, int layer, block *k)
+static void make_fc(builder *b, int layer, block *k)
 {
     if (k->fc == PL_NO_BUFFER)
         k->fc = pl_build_activation(b, layer, "fc", KEEP_FC,
                                     b->gpt->layout.dtype, 4 * b->s->C);
-    matmul(b, layer, PL_FC_W, k->fc, k->ln2);
 }
 
-void pl_build_gelu(builder *b, int layer, block *k)
+static void make_gelu(builder *b, int layer, block *k)
 {
     if (k->gelu == PL_NO_BUFFER)
         k->gelu = pl_build_activation(b, layer, "gelu", KEEP_GELU,
                                       b->gpt->layout.dtype, 4 * b->s->C);
+}
+
+void pl_build_fc(builder *b, int layer, block *k)
+{
+    make_fc(b, layer, k);
+    make_gelu(b, layer, k);
+    pl_step *step = matmul(b, layer, PL_FC_W, k->fc, k->ln2);
+    pl_build_rows(b, step, PL_WRITE, k->gelu);
+}
+
+void pl_build_gelu(builder *b, int layer, block *k)
+{
+    make_gelu(b, layer, k);
     pl_step *step = pl_build_step(b, PL_OP_GELU, layer);
     step->cols = 4 * b->s->C;
     pl_build_rows(b, step, PL_WRITE, k->gelu);
     pl_build_rows(b, step, PL_READ, k->fc);
+}
+
+/* The GELU alone, where nobody asks for what it is of. */
+static void gelu_of_fc(builder *b, int layer, block *k)
+{
+    make_gelu(b, layer, k);
+    pl_step *step = matmul(b, layer, PL_FC_W, k->gelu, k->ln2);
+    step->flags |= PL_STEP_GELU;
 }
 
 /* mid to out, in chunks of rows unless all of it is kept anyway. */
@@ -155,9 +178,11 @@ static void mlp(builder *b, int layer, block *k, pl_buffer_id out)
         pl_build_begin_chunks(b);
     do {
         pl_build_ln2(b, layer, k);
-        pl_build_fc(b, layer, k);
-        pl_build_gelu(b, layer, k);
-        matmul(b, layer, PL_MLP_W, out, k->gelu);
+        if (b->keeps & KEEP_FC)
+            pl_build_fc(b, layer, k);
+        else
+            gelu_of_fc(b, layer, k);
+        matmul_onto(b, layer, PL_MLP_W, out, k->gelu, k->mid, PL_DROP_MLP_OUT);
     } while (pl_build_next_chunk(b));
 }
 
@@ -173,7 +198,6 @@ pl_buffer_id pl_build_block(builder *b, int layer, pl_buffer_id x, block *k)
     pl_buffer_id out = pl_build_activation(b, layer, "out", KEEP_X, PL_F32,
                                            b->s->C);
     mlp(b, layer, k, out);
-    residual(b, layer, out, k->mid, PL_DROP_MLP_OUT);
     return out;
 }
 

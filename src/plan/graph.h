@@ -80,10 +80,12 @@ typedef struct pl_buffer {
     /* w|u dx, u dweight, u? dbias, r dy, r x, r stats, r weight               \
      * [rows cols] */                                                          \
     X(PL_OP_LAYERNORM_BWD, "layernorm.bwd")                                    \
-    /* w y, r x, r w[inner, cols], r? bias: y = x w + bias                     \
-     * [rows cols inner] */                                                    \
+    /* w y, r x, r w[inner, cols], r? bias, w? gelu, r? residual:              \
+     * y = x w + bias; then gelu = GELU(y), or y = residual + drop(y)          \
+     * [rows cols inner T] */                                                  \
     X(PL_OP_MATMUL, "matmul")                                                  \
-    /* w y, r x, r w[cols, inner]: y = x w^T [rows cols inner] */              \
+    /* w y, r x, r w[cols, inner], r? fc: y = x w^T, then y *= GELU'(fc)       \
+     * [rows cols inner] */                                                    \
     X(PL_OP_MATMUL_T, "matmul.t")                                              \
     /* u dw[inner, cols], r x[rows, inner], r dy[rows, cols]: dw += x^T dy */  \
     X(PL_OP_MATMUL_DW, "matmul.dw")                                            \
@@ -99,10 +101,6 @@ typedef struct pl_buffer {
     X(PL_OP_ATTENTION_CACHED, "attention.cached")                              \
     /* w y, r x [rows cols] */                                                 \
     X(PL_OP_GELU, "gelu")                                                      \
-    /* u d, r x [rows cols] */                                                 \
-    X(PL_OP_GELU_BWD, "gelu.bwd")                                              \
-    /* u y, r x: y = x + drop(y) [rows T cols] */                              \
-    X(PL_OP_RESIDUAL, "residual")                                              \
     /* w y, r x: y = drop(x) [rows T cols] */                                  \
     X(PL_OP_DROP, "drop")                                                      \
     /* u y, r x: row block of the batch [rows cols T] */                       \
@@ -144,13 +142,14 @@ enum { PL_MAX_ARGS = 8 };
 /* Bits of pl_step.flags. */
 enum {
     PL_STEP_DECAY = 1,     /* adamw: weight decay applies */
-    PL_STEP_GELU_TANH = 2, /* gelu: OpenAI's form */
+    PL_STEP_GELU_TANH = 2, /* any GELU: OpenAI's form */
     PL_STEP_GRADIENT = 4,  /* cross.entropy: leave dlogits behind */
     PL_STEP_RUN_ROWS = 8,  /* rows and position are read from scalars */
     PL_STEP_LAST_ROW = 16, /* layernorm: one row, the last of x's such rows */
     /* matmul, matmul.t: weights kept as float32 are rounded as they are read */
     PL_STEP_ROUND_BF16 = 32,
     PL_STEP_ROUND_F16 = 64,
+    PL_STEP_GELU = 128, /* matmul: y itself becomes GELU(y) */
 };
 
 typedef struct pl_step {

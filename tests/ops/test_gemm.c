@@ -134,6 +134,73 @@ static void products_longer_than_a_block_agree(void **state)
     judge_all_forms(50, 1, 511);
 }
 
+/* What follows a product is what would follow it alone, to the bit: with
+ * threads, packed or not, of few rows or many, in 16 bits or not. */
+static void what_follows_a_product_equals_what_comes_after_it(void **state)
+{
+    static const size_t sizes[][3] = {
+        { 1, 70, 40 }, { 2, 33, 500 }, { 37, 90, 65 }, { 130, 200, 500 }
+    };
+    const size_t floats = pl_gemm_scratch(64, PL_STORE_BF16);
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int form = 0; form < 64; form++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            const size_t *size = sizes[form % 4];
+            const pl_then_kind kind = (pl_then_kind)(1 + form / 4 % 3);
+            const int small = kind == PL_THEN_GELU && form / 16 % 2;
+            keeping kept = all_float;
+            kept.c = small ? PL_STORE_F16 : PL_STORE_F32;
+            gemm_shape s = make_shape(size[0], size[1], size[2],
+                                      form / 32 ? 2 : 0, &kept);
+            const pl_gemm plain = make_gemm(&s);
+            pl_gemm g = make_gemm(&s), after = plain;
+            const size_t count = s.M * plain.c_row;
+            g.then = (pl_then){ .kind = kind,
+                                .gelu = (pl_gelu_kind)(form / 16 % 2),
+                                .x = fenced_random(count, 11, 1),
+                                .row = plain.c_row,
+                                .T = 7,
+                                .position = 3 };
+            if (kind == PL_THEN_RESIDUAL)
+                g.then.dropout = (pl_dropout){ .threshold = 1u << 30,
+                                               .scale = 1.5f,
+                                               .seed = 5 };
+            if (kind == PL_THEN_GELU && form / 32)
+                g.then.y = stored_blank(count, g.then.y_storage = kept.c);
+            g.scratch = fenced_random(floats, 9, 1);
+            g.scratch_floats = form % 3 ? floats : 0;
+            RUN_OP(&set, gemm, &g, 3);
+            set.gemm(&plain, 0, 1);
+            after.then = g.then;
+            after.start = PL_GEMM_KEEP;
+            after.K = 0;
+            if (g.then.y)
+                after.then.y = stored_blank(count, kept.c);
+            if (small) { /* such a C can't be carried on: by the other op */
+                void *y = g.then.y ? after.then.y : plain.c;
+                for (size_t m = 0; m < s.M; m++) {
+                    const pl_gelu row = {
+                        .y = pl_storage_at(y, m * plain.c_row, kept.c),
+                        .x = pl_storage_at(plain.c, m * plain.c_row, kept.c),
+                        .count = s.N,
+                        .kind = g.then.gelu,
+                        .y_storage = kept.c,
+                        .x_storage = kept.c
+                    };
+                    set.gelu(&row, 0, 1);
+                }
+            } else {
+                set.gemm(&after, 0, 1);
+            }
+            assert_memory_equal(g.c, plain.c, count * pl_storage_bytes(kept.c));
+            if (g.then.y)
+                assert_memory_equal(g.then.y, after.then.y,
+                                    count * pl_storage_bytes(kept.c));
+            fenced_release();
+        }
+}
+
 /* What a product is packed in is a matter of speed. */
 static void scratch_of_any_size_gives_the_same_bits(void **state)
 {
@@ -485,6 +552,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_awkward_shapes_agree),
         cmocka_unit_test(products_longer_than_a_block_agree),
+        cmocka_unit_test(what_follows_a_product_equals_what_comes_after_it),
         cmocka_unit_test(scratch_of_any_size_gives_the_same_bits),
         cmocka_unit_test(stored_products_of_awkward_shapes_agree),
         cmocka_unit_test(a_sum_may_be_cut_anywhere),

@@ -119,6 +119,99 @@ static void weights_and_activations_of_a_product(void **state)
             }
 }
 
+/* A product, with what follows it. */
+static pl_gemm product_of(rig *r, void *c, const void *x, const void *w,
+                          int turned)
+{
+    r->step.rows = ROWS;
+    r->step.cols = OUT;
+    r->step.inner = IN;
+    return (pl_gemm){ .M = ROWS,
+                      .N = OUT,
+                      .K = IN,
+                      .a = x,
+                      .a_row = IN,
+                      .a_col = 1,
+                      .b = w,
+                      .b_row = turned ? 1 : OUT,
+                      .b_col = turned ? IN : 1,
+                      .c = c,
+                      .c_row = OUT };
+}
+
+static void a_gelu_may_follow_a_product(void **state)
+{
+    static rig r;
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int in_place = 0; in_place < 2; in_place++) {
+            const pl_storage s = kinds[kind].storage;
+            const size_t bytes = ROWS * OUT * pl_storage_bytes(s);
+            float want[ROWS * OUT], gelu[ROWS * OUT];
+            rig_begin(&r, PL_OP_MATMUL);
+            void *y = rig_arg(&r, kinds[kind].dtype, s, OUT, 1);
+            void *x = rig_arg(&r, PL_F32, PL_STORE_F32, IN, 2);
+            void *w = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 3);
+            r.step.args[r.step.n_args++].buffer = PL_NO_BUFFER;
+            void *z = in_place ? NULL
+                               : rig_arg(&r, kinds[kind].dtype, s, OUT, 4);
+            pl_gemm g = product_of(&r, want, x, w, 0);
+            g.c_storage = s;
+            r.step.flags = PL_STEP_GELU_TANH | (in_place ? PL_STEP_GELU : 0);
+            rig_run(&r);
+            r.context.kernels.gemm(&g, 0, 1);
+            const pl_gelu f = { .y = gelu,
+                                .x = want,
+                                .count = ROWS * OUT,
+                                .kind = PL_GELU_TANH,
+                                .y_storage = s,
+                                .x_storage = s };
+            r.context.kernels.gelu(&f, 0, 1);
+            assert_memory_equal(y, in_place ? gelu : want, bytes);
+            if (!in_place)
+                assert_memory_equal(z, gelu, bytes);
+        }
+}
+
+static void a_residual_or_a_slope_may_follow_a_product(void **state)
+{
+    static rig r;
+    (void)state;
+    for (int turned = 0; turned < 2; turned++) {
+        float want[ROWS * OUT];
+        rig_begin(&r, turned ? PL_OP_MATMUL_T : PL_OP_MATMUL);
+        float *y = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 1);
+        void *x = rig_arg(&r, PL_F32, PL_STORE_F32, IN, 2);
+        void *w = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 3);
+        for (int i = 0; i < 2 && !turned; i++)
+            r.step.args[r.step.n_args++].buffer = PL_NO_BUFFER;
+        float *other = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 4);
+        pl_gemm g = product_of(&r, want, x, w, turned);
+        r.step.T = 2;
+        r.step.dropout = turned ? 0.0 : 0.5;
+        r.step.site = 3;
+        r.step.layer = 1;
+        r.scalars.seed = 7;
+        r.scalars.step = 9;
+        r.scalars.micro_first = 4;
+        rig_run(&r);
+        g.then = (pl_then){ .kind = turned ? PL_THEN_SLOPE : PL_THEN_RESIDUAL,
+                            .x = other,
+                            .row = OUT,
+                            .T = 2 };
+        if (!turned)
+            g.then.dropout = (pl_dropout){ .threshold = 1u << 31,
+                                           .scale = 2.0f,
+                                           .seed = 7,
+                                           .step = 9,
+                                           .site = 3,
+                                           .layer = 1,
+                                           .sequence = 4 };
+        r.context.kernels.gemm(&g, 0, 1);
+        assert_memory_equal(y, want, sizeof want);
+    }
+}
+
 static void a_weights_gradient_of_stored_activations(void **state)
 {
     static rig r;
@@ -194,19 +287,6 @@ static void rows_that_are_kept_in_16_bits(void **state)
                             .x_storage = s };
         r.context.kernels.gelu(&g, 0, 1);
         assert_memory_equal(y, want, bytes);
-
-        rig_begin(&r, PL_OP_GELU_BWD);
-        float *d = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 1);
-        fc = rig_arg(&r, kinds[kind].dtype, s, OUT, 2);
-        memcpy(want, d, sizeof want);
-        r.step.rows = ROWS;
-        r.step.cols = OUT;
-        rig_run(&r);
-        const pl_gelu_bwd b = {
-            .d = want, .x = fc, .count = ROWS * OUT, .x_storage = s
-        };
-        r.context.kernels.gelu_bwd(&b, 0, 1);
-        assert_memory_equal(d, want, sizeof want);
     }
 }
 
@@ -371,6 +451,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_and_activations_of_a_product),
+        cmocka_unit_test(a_gelu_may_follow_a_product),
+        cmocka_unit_test(a_residual_or_a_slope_may_follow_a_product),
         cmocka_unit_test(a_weights_gradient_of_stored_activations),
         cmocka_unit_test(rows_that_are_kept_in_16_bits),
         cmocka_unit_test(attention_through_the_cache_equals_the_whole),

@@ -5,6 +5,8 @@
  * of K after the other; tile.h does the rest. A C of 16 bits is computed in
  * strips, which are float until their k ends. */
 #include "kernels/plain/flat.h"
+#include "kernels/plain/gelu.h"
+#include "kernels/plain/mask.h"
 #include "kernels/plain/share.h"
 #include "kernels/plain/tile.h"
 
@@ -78,6 +80,86 @@ static void pack_b(const tile_room *room, const pl_gemm *g, size_t at, size_t K,
                          K, columns - n < NR ? columns - n : NR);
 }
 
+/* ---- what follows a product ---- */
+
+enum { PIECE = 256 }; /* elements that pass through the stack */
+
+/* y = GELU(c) on a row, both kept as they are kept; y may be c. */
+static void then_gelu(void *y, pl_storage y_storage, const void *c,
+                      pl_storage c_storage, size_t count, pl_gelu_kind kind)
+{
+    float x[PIECE], z[PIECE];
+    for (size_t n = 0; n < count; n += PIECE) {
+        const size_t some = count - n < PIECE ? count - n : PIECE;
+        widen(x, pl_storage_at(c, n, c_storage), some, c_storage);
+        gelu(z, x, some, kind);
+        narrow(pl_storage_at(y, n, y_storage), z, some, y_storage);
+    }
+}
+
+static void then_slope(float *c, const void *x, pl_storage storage,
+                       size_t count, pl_gelu_kind kind)
+{
+    float wide[PIECE];
+    for (size_t n = 0; n < count; n += PIECE) {
+        const size_t some = count - n < PIECE ? count - n : PIECE;
+        widen(wide, pl_storage_at(x, n, storage), some, storage);
+        gelu_bwd(c + n, wide, some, kind);
+    }
+}
+
+/* c = x + drop(c) on columns from n on, a multiple of 4, of row m. */
+static void then_residual(const pl_then *then, float *restrict c,
+                          const float *restrict x, size_t m, size_t n,
+                          size_t count)
+{
+    const pl_dropout *drop = &then->dropout;
+    const size_t row = then->position + m;
+    if (drop->threshold)
+        mask_apply(drop, 0, (uint32_t)(row % then->T),
+                   drop->sequence + (uint32_t)(row / then->T), n, n + count,
+                   c - n, c - n);
+    for (size_t i = 0; i < count; i++)
+        c[i] = x[i] + c[i];
+}
+
+/* Rows m .. and columns n .. of g's C, which lies at `first` of the whole. */
+typedef struct corner {
+    size_t m, n;
+} corner;
+
+static void finish(const pl_gemm *g, corner first, size_t m, size_t rows,
+                   size_t n, size_t columns)
+{
+    const pl_then *then = &g->then;
+    for (size_t r = m; r < m + rows && then->kind != PL_THEN_NOTHING; r++) {
+        void *c = pl_storage_at(g->c, r * g->c_row + n, g->c_storage);
+        const size_t at = (first.m + r) * then->row + first.n + n;
+        const void *x = pl_storage_at(then->x, at, then->x_storage);
+        switch (then->kind) {
+        case PL_THEN_GELU:
+            if (then->y)
+                then_gelu(pl_storage_at(then->y, at, then->y_storage),
+                          then->y_storage, c, g->c_storage, columns,
+                          then->gelu);
+            else
+                then_gelu(c, g->c_storage, c, g->c_storage, columns,
+                          then->gelu);
+            break;
+        case PL_THEN_SLOPE:
+            then_slope(c, x, then->x_storage, columns, then->gelu);
+            break;
+        case PL_THEN_RESIDUAL:
+            then_residual(then, c, x, first.m + r, first.n + n, columns);
+            break;
+        case PL_THEN_NOTHING:
+            break;
+        }
+    }
+}
+
+/* ---- through packed panels ---- */
+
 /* The share of each of so many equal parts, in whole units. */
 static size_t share_of(size_t count, size_t most, size_t unit)
 {
@@ -86,8 +168,29 @@ static size_t share_of(size_t count, size_t most, size_t unit)
     return (share + unit - 1) / unit * unit;
 }
 
+/* The last block of K, some rows at a time, so that what follows finds them
+ * near. */
+static void run_last(const tile_room *room, const pl_gemm *g, corner first,
+                     const tile_part *p, size_t k, const float *b)
+{
+    tile_part some = *p;
+    for (size_t m = 0; m < p->rows; m += room->a_rows) {
+        const size_t rest = p->rows - m;
+        some.m = p->m + m;
+        some.rows = rest < room->a_rows ? rest : room->a_rows;
+        some.c = p->c + m * p->c_row;
+        tile_block(room, g, &some, k, g->K - k, b);
+        if (g->c_storage != PL_STORE_F32)
+            narrow_rows(
+                pl_storage_at(g->c, some.m * g->c_row + p->n, g->c_storage),
+                g->c_row, some.c, some.c_row, some.rows, p->columns,
+                g->c_storage);
+        finish(g, first, some.m, some.rows, p->n, p->columns);
+    }
+}
+
 /* All of K on a part of C. */
-static void run_chain(const tile_room *room, const pl_gemm *g,
+static void run_chain(const tile_room *room, const pl_gemm *g, corner first,
                       const tile_part *p)
 {
     const int packed = g->b_col != 1 || p->columns % NR ||
@@ -95,18 +198,23 @@ static void run_chain(const tile_room *room, const pl_gemm *g,
                        g->b_round != PL_STORE_F32;
     const size_t depth = g->K > KC ? share_of(g->K, KC, 8) : KC;
     size_t k = 0;
-    do {
+    for (;;) {
         const size_t K = g->K - k < depth ? g->K - k : depth;
         const size_t at = k * g->b_row + p->n * g->b_col;
+        const float *b = packed ? NULL : (const float *)g->b + at;
         if (packed)
             pack_b(room, g, at, K, p->columns);
-        tile_block(room, g, p, k, K, packed ? NULL : (const float *)g->b + at);
+        if (k + K == g->K) {
+            run_last(room, g, first, p, k, b);
+            return;
+        }
+        tile_block(room, g, p, k, K, b);
         k += K;
-    } while (k < g->K);
+    }
 }
 
 /* All of g through the room. */
-static void gemm_serial(const pl_gemm *g, const tile_room *room)
+static void gemm_serial(const pl_gemm *g, corner first, const tile_room *room)
 {
     const int whole = g->c_storage == PL_STORE_F32;
     size_t wide = room->columns;
@@ -127,19 +235,16 @@ static void gemm_serial(const pl_gemm *g, const tile_room *room)
                                   .columns = g->N - n < wide ? g->N - n : wide,
                                   .c = whole ? c : room->strip,
                                   .c_row = whole ? g->c_row : wide };
-            run_chain(room, g, &p);
-            if (!whole)
-                narrow_rows(c, g->c_row, room->strip, wide, p.rows, p.columns,
-                            g->c_storage);
+            run_chain(room, g, first, &p);
         }
 }
 
 /* The same, packing on the stack. */
-static __attribute__((noinline)) void gemm_small(const pl_gemm *g)
+static __attribute__((noinline)) void gemm_small(const pl_gemm *g, corner first)
 {
     small_room small;
     const tile_room room = room_small(&small);
-    gemm_serial(g, &room);
+    gemm_serial(g, first, &room);
 }
 
 /* ---- few rows ---- */
@@ -196,14 +301,17 @@ static int is_flat(const pl_gemm *g)
 }
 
 /* All of g on this thread. */
-static void gemm_mine(pl_gemm *g)
+static void gemm_mine(pl_gemm *g, corner first)
 {
     if (is_flat(g) && g->b_col == 1) {
         gemm_flat(g);
+        finish(g, first, 0, g->M, 0, g->N);
         return;
     }
     if (is_flat(g)) {
         const size_t done = gemm_flat_turned(g);
+        finish(g, first, 0, g->M, 0, done);
+        first.n += done;
         g->b = (const float *)g->b + done * g->b_col;
         g->c = pl_storage_at(g->c, done, g->c_storage);
         if (g->start == PL_GEMM_BIAS)
@@ -212,9 +320,9 @@ static void gemm_mine(pl_gemm *g)
     }
     const tile_room room = room_of(g);
     if (room.columns)
-        gemm_serial(g, &room);
+        gemm_serial(g, first, &room);
     else
-        gemm_small(g);
+        gemm_small(g, first);
 }
 
 /* ---- threads ---- */
@@ -229,6 +337,7 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
     const size_t by_rows = ceil_div(tall, (size_t)nth) * wide,
                  by_columns = ceil_div(wide, (size_t)nth) * tall;
     size_t begin, end;
+    corner first = { 0, 0 };
     if (by_rows < by_columns || (by_rows == by_columns && g.M >= 4 * g.N)) {
         pl_threads_slice(tall, ith, nth, &begin, &end);
         if (begin == end)
@@ -236,6 +345,7 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
         g.a = pl_storage_at(g.a, begin * MR * g.a_row, g.a_storage);
         g.c = pl_storage_at(g.c, begin * MR * g.c_row, g.c_storage);
         g.M = (end * MR < g.M ? end * MR : g.M) - begin * MR;
+        first.m = begin * MR;
     } else {
         pl_threads_slice(wide, ith, nth, &begin, &end);
         if (begin == end)
@@ -245,8 +355,9 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
         if (g.start == PL_GEMM_BIAS)
             g.bias += begin * NR;
         g.N = (end * NR < g.N ? end * NR : g.N) - begin * NR;
+        first.n = begin * NR;
     }
-    gemm_mine(&g);
+    gemm_mine(&g, first);
 }
 
 void PL_K(column_sum)(const pl_column_sum *args, int ith, int nth)

@@ -1,4 +1,4 @@
-/* elementwise.c: GELU, residual sum, dropout, copy. */
+/* elementwise.c: GELU, dropout, copy, and what follows a product. */
 #include "kernels/ref/ref.h"
 
 #include <math.h>
@@ -32,32 +32,29 @@ void pl_ref_gelu(const pl_gelu *args, int ith, int nth)
     }
 }
 
-void pl_ref_gelu_bwd(const pl_gelu_bwd *args, int ith, int nth)
+void pl_ref_then(const pl_gemm *args)
 {
-    (void)nth;
-    if (ith)
-        return;
-    for (size_t i = 0; i < args->count; i++) {
-        const float x = pl_storage_get(args->x, i, args->x_storage);
-        args->d[i] = (float)((double)args->d[i] *
-                             gelu_slope(args->kind, (double)x));
-    }
-}
-
-void pl_ref_residual(const pl_residual *args, int ith, int nth)
-{
-    (void)nth;
-    if (ith)
-        return;
-    for (size_t r = 0; r < args->rows; r++) {
-        const size_t row = args->position + r;
-        for (size_t c = 0; c < args->C; c++) {
-            const size_t i = r * args->C + c;
-            const float y = (float)ref_dropped(&args->dropout, 0, row / args->T,
-                                               row % args->T, c,
-                                               (double)args->y[i]);
-            args->y[i] = args->x[i] + y;
-        }
+    const pl_then *then = &args->then;
+    for (size_t i = 0; i < args->M * args->N; i++) {
+        const size_t m = i / args->N, n = i % args->N, at = m * args->c_row + n,
+                     other = m * then->row + n, row = then->position + m;
+        const float c = pl_storage_get(args->c, at, args->c_storage);
+        double x = 0;
+        if (then->kind >= PL_THEN_SLOPE)
+            x = (double)pl_storage_get(then->x, other, then->x_storage);
+        if (then->kind == PL_THEN_GELU && then->y)
+            pl_storage_put(then->y, other, (float)gelu(then->gelu, (double)c),
+                           then->y_storage);
+        else if (then->kind == PL_THEN_GELU)
+            pl_storage_put(args->c, at, (float)gelu(then->gelu, (double)c),
+                           args->c_storage);
+        else if (then->kind == PL_THEN_SLOPE)
+            ((float *)args->c)[at] = (float)((double)c *
+                                             gelu_slope(then->gelu, x));
+        else if (then->kind == PL_THEN_RESIDUAL)
+            ((float *)args->c)[at] =
+                (float)x + (float)ref_dropped(&then->dropout, 0, row / then->T,
+                                              row % then->T, n, (double)c);
     }
 }
 
