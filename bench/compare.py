@@ -420,7 +420,7 @@ def products_summary(result):
     lines.append("| all | all | " + " | ".join(
         f"**{data['share_of_peak'][s]:.1%}**" for s in sides) + " |")
     for name, why in data["missing"].items():
-        lines += ["", f"{name} could not be run: {why}."]
+        lines += ["", f"Could not be run: {name} ({why})."]
     return lines
 
 

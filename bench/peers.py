@@ -168,7 +168,9 @@ def measure(o, after_import):
     model = GPT(o)
     forward = model
     if o.mode != "eager":
-        how = {} if o.mode == "compile" else {"mode": "max-autotune-no-cudagraphs"}
+        how = {}
+        if o.mode == "autotune":
+            how["mode"] = "max-autotune-no-cudagraphs"
         forward = torch.compile(model, dynamic=False, **how)
     optimizer = optimizer_of(model, o)
     data = batches(o)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Bare matrix products: our kernels, OpenBLAS and torch's (oneDNN, MKL), one
-after the other on the same operands' shapes, each between two probes of the
-multiply-add peak.
+"""Bare matrix products: our kernels, OpenBLAS, oneDNN and torch.mm (MKL where
+torch has it), one after the other on operands of the same shapes, each between
+two probes of the multiply-add peak.
 
     python3 bench/peers_gemm.py compare build/release/plimsoll_bench \\
         --rounds=5 > gemm.json
-    python3 bench/peers_gemm.py serve torch|openblas
+    python3 bench/peers_gemm.py serve torch|onednn|openblas
 
 in an environment with torch, numpy and scipy-openblas32. `compare` keeps one
 process for each side open and asks them in turns; `serve` is such a process,
@@ -63,7 +63,17 @@ def operands(which, layout, rows, inputs, outputs):
 # ---- one side ----
 
 
-def torch_product(threads):
+def torch_version(torch, library):
+    """Of what torch was built with: the first word that is a number."""
+    for line in torch.__config__.show().splitlines():
+        if library in line:
+            words = (word.lstrip("v") for word in line.split())
+            return next(word for word in words
+                        if word[:1].isdigit()).split("-")[0]
+    return "unknown"
+
+
+def torch_product(threads, through="mm"):
     import torch
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
@@ -71,26 +81,28 @@ def torch_product(threads):
     def make(M, N, K, a_t, b_t, add):
         a = torch.empty((K, M) if a_t else (M, K)).uniform_(0.5, 1.0)
         b = torch.empty((N, K) if b_t else (K, N)).uniform_(0.5, 1.0)
-        c = torch.zeros(M, N)
         a = a.t() if a_t else a
+        if through == "onednn":
+            b = b if b_t else b.t()
+            linear = torch.ops.mkldnn._linear_pointwise
+            return lambda: linear(a, b, None, "none", [], "")
         b = b.t() if b_t else b
+        c = torch.zeros(M, N)
         if add:
             return lambda: c.addmm_(a, b)
         return lambda: torch.mm(a, b, out=c)
 
-    text = torch.__config__.show()
-    found = [line.strip(" -") for line in text.splitlines()
-             if "MKL-DNN" in line or "Math Kernel" in line]
-    names = {"MKL-DNN": "oneDNN", "Math Kernel": "MKL"}
-    versions = []
-    for line in found:
-        for key, name in names.items():
-            if key in line:
-                words = line.split()
-                at = next(i for i, w in enumerate(words)
-                          if w.lstrip("v")[:1].isdigit())
-                versions.append(f"{name} {words[at].lstrip('v')}")
-    return make, f"torch {torch.__version__} ({', '.join(versions)})"
+    make(2, 3, 4, False, False, False)()  # fails here if there is no such way
+    if through == "onednn":
+        return make, f"oneDNN {torch_version(torch, 'MKL-DNN')}"
+    return make, (f"torch.mm {torch.__version__} "
+                  f"(MKL {torch_version(torch, 'Math Kernel')})")
+
+
+def onednn_product(threads):
+    """The library's product as torch's compiler calls it. It makes a new
+    result each time and adds to none, which is less than the others do."""
+    return torch_product(threads, "onednn")
 
 
 def openblas_product(threads):
@@ -129,7 +141,8 @@ def openblas_product(threads):
     return make, f"OpenBLAS {version} ({core().decode()} kernels)"
 
 
-SIDES = {"torch": torch_product, "openblas": openblas_product}
+SIDES = {"openblas": openblas_product, "onednn": onednn_product,
+         "torch": torch_product}
 
 
 def burst(run):
@@ -167,7 +180,8 @@ def serve(side, threads):
 
 
 class Side:
-    def __init__(self, command):
+    def __init__(self, name, command):
+        self.name = name
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
@@ -179,7 +193,8 @@ class Side:
             pass
         answer = self.process.stdout.readline()
         if not answer:
-            raise RuntimeError(f"ended with {self.process.wait()}")
+            code = self.process.wait()
+            raise RuntimeError(f"{self.name} ended with {code}")
         return json.loads(answer)
 
     def close(self):
@@ -231,11 +246,12 @@ def total(rows, name):
 
 
 def compare(o):
-    sides = {"plimsoll": Side([o.program, str(o.threads), "--serve"])}
+    ours = [o.program, str(o.threads), "--serve"]
+    sides = {"plimsoll": Side("plimsoll", ours)}
     versions, missing = {}, {}
     for name in SIDES:
-        side = Side([sys.executable, __file__, "serve", name,
-                     f"--threads={o.threads}"])
+        side = Side(name, [sys.executable, __file__, "serve", name,
+                           f"--threads={o.threads}"])
         try:
             versions[name] = side.ask("version")["version"]
             sides[name] = side
