@@ -56,7 +56,8 @@ MODELS = {
     },
 }
 
-# Memory that is given back is faulted in again: the allocator keeps it.
+# Memory that is given back is faulted in again: the allocator keeps it. What
+# else may help a machine is given with --torch_env.
 KEEP = 1 << 40
 ALLOCATOR = {
     "GLIBC_TUNABLES": f"glibc.malloc.hugetlb=1:"
@@ -120,12 +121,14 @@ def run_torch(model, way, o, seconds):
     keys = [f"--{key}={value}" for key, value in model["shape"].items()]
     mode, loss, micro = way
     tokens = model["shape"]["batch_size"] * model["shape"]["block_size"]
+    warm = 5 if tokens < 1024 else 1 if mode == "eager" else 2
     environment = dict(os.environ, OMP_NUM_THREADS=str(o.threads),
-                       **ALLOCATOR, **ISA.get(o.isa, {}))
+                       **ALLOCATOR, **ISA.get(o.isa, {}),
+                       **dict(pair.split("=", 1) for pair in o.torch_env))
     return run([sys.executable, os.path.join(HERE, "peers.py"), *keys,
                 f"--mode={mode}", f"--loss={loss}", f"--micro_batch={micro}",
                 f"--threads={o.threads}", f"--seconds={seconds}",
-                f"--warm_steps={5 if tokens < 1024 else 1}"],
+                f"--warm_steps={warm}"],
                environment, o.limit)
 
 
@@ -523,6 +526,9 @@ def main():
                    help="the highest instruction set of all sides")
     m.add_argument("--ours", action="append", default=[],
                    help="a further argument of plimsoll bench")
+    m.add_argument("--torch_env", action="append", default=[],
+                   metavar="NAME=VALUE",
+                   help="a further environment variable of PyTorch's cells")
     t = commands.add_parser("tables")
     t.add_argument("result")
     t.add_argument("page")

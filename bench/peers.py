@@ -10,7 +10,7 @@ in an environment with torch. A step is what nanoGPT's is: gradients cleared,
 batch_size / micro_batch times forward and backward, clipping, AdamW. One
 process is one cell of the comparison, so that script/bench can alternate and
 that the process's peak of memory is the cell's own. Threads and allocator are
-set by the environment (bench/compare.py has what was found best).
+set by the environment (bench/compare.py has what the comparison uses).
 """
 import argparse
 import json

@@ -30,6 +30,7 @@ PARTS = (("qkv", "linear", 1, 3), ("projection", "linear", 1, 1),
          ("classifier", "classifier", 1, 0))
 PASSES = ("forward", "dx", "dw")
 BURST_SECONDS = 0.05
+DISTURBED = 0.1  # probes before and after that differ more: measured again
 REST_SECONDS = 0.03  # until the threads of the side before have stopped waiting
 
 
@@ -208,7 +209,7 @@ def measure(sides, p, rounds):
     line = f"{p['pass']} {p['layout']} {p['rows']} {p['in']} {p['out']}"
     rates = {name: [] for name in sides}
     shares = {name: [] for name in sides}
-    peaks = []
+    peaks, disturbed = [], 0
     names = list(sides)
 
     def ask(name, what):
@@ -222,12 +223,20 @@ def measure(sides, p, rounds):
     for turn in range(rounds):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
-            rate = ask(name, line)
-            after = ask("plimsoll", "peak")
+            for _ in range(3):
+                rate = ask(name, line)
+                after = ask("plimsoll", "peak")
+                if abs(after - before) <= DISTURBED * max(after, before):
+                    break
+                disturbed += 1
+                earlier, before = before, after
+            else:
+                before = earlier  # never quiet: the last one, as it is
             rates[name].append(rate)
             shares[name].append(2.0 * rate / (before + after))
             peaks.append(after)
             before = after
+    p["disturbed"] = disturbed
     p["peak_flops"] = statistics.median(peaks)
     for name in names:
         p[name] = {
