@@ -33,12 +33,12 @@ static void print_rates(const pl_bench *b)
     printf("%s%-10s %12s %14s %10s%s\n", pl_term_out(PL_TERM_BOLD), "",
            "tokens/s", "", "of peak", pl_term_out_end());
     printf("%-10s %12.1f %7.1f GFLOP/s %8.1f %%\n", "training", m->train_tokens,
-           train * 1e-9, 100.0 * train / m->peak_flops);
+           train * 1e-9, 100.0 * m->train_share);
     printf("%-10s %12.1f %7.1f GFLOP/s %8.1f %%\n", "evaluation",
-           m->eval_tokens, eval * 1e-9, 100.0 * eval / m->peak_flops);
+           m->eval_tokens, eval * 1e-9, 100.0 * m->eval_share);
     printf("%-10s %12.1f %7.1f GB/s    %8.1f %% of what can be read\n",
            "sampling", m->sample_tokens, sample * 1e-9,
-           100.0 * sample / m->read_bytes);
+           100.0 * m->sample_share);
     printf("\nan update takes %s; predicted: %s (%+.1f %%), from %s\n",
            pl_term_duration(m->update_seconds).text,
            pl_term_duration(b->predicted_seconds).text,
@@ -130,6 +130,9 @@ static void put_round(pl_json_text *j, const char *name,
     pl_json_text_real(j, "eval_tokens_per_second", r->eval_tokens);
     pl_json_text_real(j, "sample_tokens_per_second", r->sample_tokens);
     pl_json_text_real(j, "update_seconds", r->update_seconds);
+    pl_json_text_real(j, "train_share_of_peak", r->train_share);
+    pl_json_text_real(j, "eval_share_of_peak", r->eval_share);
+    pl_json_text_real(j, "sample_share_of_reading", r->sample_share);
     pl_json_text_close(j, '}');
 }
 

@@ -278,6 +278,13 @@ pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
         status = take_levels(&fit->smallest, shape->L, heap, err);
     if (!status)
         status = search_all(&s);
+    if (status || !fit->fits || wish->literal)
+        return status;
+    /* a search that finds room early sees no frugal layout */
+    pl_fit_option smallest;
+    status = pl_fit_smallest(&smallest, shape, base, wish, rates, heap, err);
+    if (!status && smallest.arena_bytes < fit->smallest.arena_bytes)
+        fit->smallest = smallest;
     return status;
 }
 

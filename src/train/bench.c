@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -158,17 +159,31 @@ void pl_bench_run_round(pl_bench *bench)
     pl_bench_round round = { 0 };
     double loops, decoded;
 
-    round.peak_flops = pl_device_peak_flops(session->device);
-    round.read_bytes = pl_device_read_bytes(session->device);
+    const double peak = pl_device_peak_flops(session->device);
     set_scalars(session);
     profile(bench, kept);
     double batch = run_batch(session, &loops);
     double update = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST);
     round.update_seconds = batches * batch + update;
     round.train_tokens = tokens / round.update_seconds;
+    const double then = pl_device_peak_flops(session->device);
     round.eval_tokens = run_eval(session);
+    const double last = pl_device_peak_flops(session->device),
+                 read = pl_device_read_bytes(session->device);
     round.sample_tokens = run_sample(session, &decoded);
     profile(bench, 0);
+    round.peak_flops = (peak + then + last) / 3.0;
+    round.read_bytes = fmax(read, pl_device_read_bytes(session->device));
+    round.train_share = round.train_tokens *
+                        pl_bench_train_flops(&session->shape) /
+                        (0.5 * (peak + then));
+    round.eval_share = round.eval_tokens *
+                       pl_bench_eval_flops(&session->shape,
+                                           session->gpt.layout.eval_T) /
+                       (0.5 * (then + last));
+    round.sample_share = round.sample_tokens *
+                         pl_bench_sample_bytes(&session->gpt) /
+                         round.read_bytes;
     if (kept) {
         bench->loops += loops;
         bench->tokens += decoded;
@@ -264,6 +279,10 @@ void pl_bench_finish(pl_bench *bench)
                                    offsetof(pl_bench_round, sample_tokens)),
         .update_seconds = median_of(bench,
                                     offsetof(pl_bench_round, update_seconds)),
+        .train_share = median_of(bench, offsetof(pl_bench_round, train_share)),
+        .eval_share = median_of(bench, offsetof(pl_bench_round, eval_share)),
+        .sample_share = median_of(bench,
+                                  offsetof(pl_bench_round, sample_share)),
     };
     tabulate(bench);
     pl_cost_observe(&seen, &session->gpt, PL_TRAIN,

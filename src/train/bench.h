@@ -13,6 +13,9 @@ typedef struct pl_bench_round {
     double peak_flops, read_bytes;
     double train_tokens, eval_tokens, sample_tokens;
     double update_seconds; /* of a whole update, with all its batches */
+    /* useful flops of the peak, bytes read of what can be: measured before and
+     * after each */
+    double train_share, eval_share, sample_share;
 } pl_bench_round;
 
 /* One matrix product of the training step. */

@@ -51,3 +51,14 @@ says 'larger than any address space'
 
 expect 0 "$PLIMSOLL" plan --n_layer=1 --steps
 says '^ +0  embed +w:train.embedding r:train.tokens'
+
+# where nothing fits: what would
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --memory=1GB
+says '^does not fit: [0-9.]+ MB are missing'
+says "^optimizer_state = '8bit' .*same model, fewer bits"
+says '^n_embd = [0-9]+ .*another model'
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --memory=2GB \
+    --fit=exact --json
+says '"settings": "fit = .auto."'
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --memory=2GB
+says_not '^what would fit'
