@@ -83,6 +83,36 @@ pl_status pl_file_create(pl_file *file, const char *path, pl_error *err)
     return open_as(file, path, O_WRONLY | O_CREAT | O_TRUNC, "create", err);
 }
 
+pl_status pl_file_open_again(pl_file *file, const char *path,
+                             uint64_t size_bytes, pl_error *err)
+{
+    static const char attempt[] = "write on in";
+    int result;
+    pl_status status = open_as(file, path, O_RDWR, attempt, err);
+    if (!status)
+        status = ask_size(file, attempt, err);
+    if (status)
+        return status;
+    if (file->size_bytes < size_bytes) {
+        pl_fail(err, PL_E_IO, "cannot %s %s: it has %llu bytes, not %llu.",
+                attempt, pl_path_shown(path),
+                (unsigned long long)file->size_bytes,
+                (unsigned long long)size_bytes);
+        goto close_file;
+    }
+    PL_FILE_CALL(result, ftruncate(file->fd, (off_t)size_bytes));
+    if (result < 0 || lseek(file->fd, (off_t)size_bytes, SEEK_SET) < 0) {
+        pl_file_refused(err, attempt, path, errno);
+        goto close_file;
+    }
+    file->size_bytes = size_bytes;
+    return PL_OK;
+
+close_file:
+    pl_file_abandon(file);
+    return PL_E_IO;
+}
+
 pl_status pl_file_lock(pl_file *file, const char *path, pl_error *err)
 {
     int result;

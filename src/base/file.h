@@ -43,6 +43,10 @@ PL_MUST_CHECK pl_status pl_file_open_input(pl_file *file, pl_error *err);
 /* Made with mode 0644, emptied if it exists. */
 PL_MUST_CHECK pl_status pl_file_create(pl_file *file, const char *path,
                                        pl_error *err);
+/* One that is there, cut to its first `size_bytes` bytes, to be appended to.
+ * PL_E_IO if it has less. */
+PL_MUST_CHECK pl_status pl_file_open_again(pl_file *file, const char *path,
+                                           uint64_t size_bytes, pl_error *err);
 
 /* Made if absent, and locked for this process alone until it is closed, or the
  * process ends however it ends. PL_E_IO at once if another one holds it. */

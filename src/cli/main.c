@@ -7,9 +7,10 @@
 #include <string.h>
 
 static const pl_command *const commands[] = {
-    &pl_command_plan,    &pl_command_train,   &pl_command_eval,
-    &pl_command_sample,  &pl_command_prepare, &pl_command_config,
-    &pl_command_explain, &pl_command_bench,
+    &pl_command_plan,     &pl_command_train,   &pl_command_eval,
+    &pl_command_sample,   &pl_command_prepare, &pl_command_tokenizer,
+    &pl_command_tokenize, &pl_command_inspect, &pl_command_config,
+    &pl_command_explain,  &pl_command_bench,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -19,7 +20,7 @@ static void print_help(void)
            "usage: plimsoll COMMAND [CONFIG.py] [--key=value ...]\n\n",
            PL_VERSION);
     for (int i = 0; i < COMMANDS; i++)
-        printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
+        printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
     printf("\nA config is a file as nanoGPT reads it (key = value); settings "
            "on the command\nline come after it and win. `plimsoll COMMAND "
            "--help` explains a command and\nits keys.\n\n"

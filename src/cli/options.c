@@ -5,6 +5,7 @@
 #include "cli/term.h"
 #include "data/dataset.h"
 #include "model/shape.h"
+#include "text/tokenizer_file.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -125,7 +126,7 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     status = pl_dataset_read_tokenizer(&tokenizer, folder, heap, err);
     if (status)
         return status;
-    *vocab_size = (size_t)tokenizer.vocab_size;
+    *vocab_size = pl_tokenizer_model_vocab(&tokenizer);
     if (tokenizer.kind != PL_TOKENIZER_NONE)
         *from = "the dataset's tokenizer";
     return PL_OK;

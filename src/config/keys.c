@@ -78,17 +78,33 @@ const char *pl_key_group_title(pl_key_group group)
     return titles[group];
 }
 
-const char *pl_key_commands(pl_key key)
+size_t pl_key_commands(pl_key key, char *text, size_t size)
 {
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {
+        { PL_FOR_TRAIN, "train" },       { PL_FOR_TRAIN, "plan" },
+        { PL_FOR_TRAIN, "eval" },        { PL_FOR_SAMPLE, "sample" },
+        { PL_FOR_PREPARE, "prepare" },   { PL_FOR_TOKENIZER, "tokenizer" },
+        { PL_FOR_TOKENIZE, "tokenize" }, { PL_FOR_INSPECT, "inspect" },
+        { PL_FOR_EXPLAIN, "explain" },   { PL_FOR_BENCH, "bench" },
+    };
+    enum { COUNT = sizeof names / sizeof names[0] };
     unsigned commands = pl_key_row(key)->commands;
-    if (commands & PL_FOR_TRAIN)
-        return commands & PL_FOR_SAMPLE ? "train, plan, eval and sample"
-                                        : "train, plan and eval";
-    if (commands & PL_FOR_SAMPLE)
-        return "sample";
-    if (commands & PL_FOR_BENCH)
-        return "bench";
-    return commands & PL_FOR_PREPARE ? "prepare" : "explain";
+    size_t used = 0, left = 0;
+    for (int i = 0; i < COUNT; i++)
+        left += (commands & names[i].bit) != 0;
+    for (int i = 0; i < COUNT; i++) {
+        if (!(commands & names[i].bit))
+            continue;
+        const char *join = used == 0 ? "" : left == 1 ? " and " : ", ";
+        size_t room = used < size ? size - used : 0;
+        used += (size_t)snprintf(room ? text + used : NULL, room, "%s%s", join,
+                                 names[i].name);
+        left--;
+    }
+    return used;
 }
 
 pl_key pl_key_find(const char *name, size_t bytes)

@@ -20,7 +20,10 @@ enum {
     PL_FOR_PREPARE = 4,
     PL_FOR_EXPLAIN = 8, /* beside what train takes */
     PL_FOR_BENCH = 16,  /* likewise */
-    PL_FOR_ALL = 31,
+    PL_FOR_TOKENIZER = 32,
+    PL_FOR_TOKENIZE = 64,
+    PL_FOR_INSPECT = 128,
+    PL_FOR_ALL = 255,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -89,8 +92,10 @@ X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,    \
   DATA, "micro-steps per update, of batch_size sequences each")                \
 X(INT, block_size, 1024, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,             \
   "tokens per sequence, the longest context of the model")                     \
-X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,     \
-  "tokens of the model; None: as the tokenizer has, 50304 for GPT-2's")        \
+X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, NULL,                         \
+  PL_FOR_TRAIN | PL_FOR_TOKENIZER, DATA,                                       \
+  "tokens of the model; None: as the tokenizer has, for BPE the next "         \
+  "multiple of 64 (GPT-2: 50304). Of a new tokenizer; None: 32768")            \
                                                                                \
 X(INT, n_layer, 12, 1, PL_MAX_LAYERS, NULL, PL_FOR_TRAIN, MODEL,               \
   "transformer blocks")                                                        \
@@ -158,10 +163,10 @@ X(TEXT, working_copy, "rounded", 0, 0, "rounded resident",                     \
   "16-bit weights of a 16-bit dtype: rounded from the float32 ones whenever "  \
   "they are read, or kept beside them: the same bits")                         \
 X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "threads that compute; None: one per processor this process may use")        \
 X(TEXT, memory, "auto", 0, 0, NULL,                                            \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "budget: '12GB', '1.5GiB' or 'auto', what the machine offers")               \
 X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
   "'auto': the fastest layout in the budget; 'exact': as configured") \
@@ -185,12 +190,30 @@ X(FLOAT, temperature, 0.8, 0, HUGE_VAL, NULL, PL_FOR_SAMPLE, SAMPLE,           \
 X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
-X(TEXT, out, "", 0, 0, NULL, PL_FOR_PREPARE, PREPARE,                          \
-  "folder to write train.bin, val.bin and the vocabulary to")                  \
-X(TEXT, tokenizer, "char", 0, 0, "char byte", PL_FOR_PREPARE, PREPARE,         \
-  "one token per character, or per byte")                                      \
+X(TEXT, out, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,       \
+  "folder to write to: the tokens and their tokenizer")                        \
+X(TEXT, tokenizer, "char", 0, 0, NULL,                                         \
+  PL_FOR_PREPARE | PL_FOR_TOKENIZE | PL_FOR_INSPECT, PREPARE,                  \
+  "'char', 'byte', 'gpt2', or the path of a BPE: tokenizer.json, .tiktoken, "  \
+  "vocab.json, or a folder with one")                                          \
 X(FLOAT, val_fraction, 0.1, 0, 1, NULL, PL_FOR_PREPARE, PREPARE,               \
-  "share of the text, its end, that goes to val.bin")                          \
+  "share that validates: whole documents, of one text its end")                \
+X(TEXT, input, "auto", 0, 0, "auto text jsonl parquet",                        \
+  PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
+  "what the files are; 'auto': by their names")                                \
+X(TEXT, field, "text", 0, 0, NULL,                                             \
+  PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_INSPECT, PREPARE,                 \
+  "of JSON lines and parquet: where the text is")                              \
+X(TEXT, end_of_text, "<|endoftext|>", 0, 0, NULL,                              \
+  PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
+  "special token of a BPE that stands behind every document; '': none")        \
+X(TEXT, format, "auto", 0, 0, "auto nanogpt llmc", PL_FOR_PREPARE, PREPARE,    \
+  "of the tokens: nanoGPT's bare 16 bits, or llm.c's with a header; 'auto': "  \
+  "nanoGPT's unless the vocabulary needs 32 bits")                             \
+X(OPTIONAL, shard_tokens, PL_NONE, 1, 1e12, NULL, PL_FOR_PREPARE, PREPARE,     \
+  "tokens per file; None: one file for each split")                            \
+X(TEXT, ids, "text", 0, 0, "text uint16 uint32", PL_FOR_TOKENIZE, PREPARE,     \
+  "how token ids are written and read: a line for each, or binary")            \
                                                                                \
 X(IGNORED, backend, "'nccl'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,               \
   "nanoGPT's distributed backend")                                             \
@@ -242,14 +265,15 @@ pl_key pl_key_nearest(const char *name, size_t bytes);
 /* "Evaluation": the heading under which help and docs list a group. */
 const char *pl_key_group_title(pl_key_group group);
 
-/* The commands that read it: "train, plan and eval". */
-const char *pl_key_commands(pl_key key);
+/* The commands that read it: "train, plan and eval". Returns the length that
+ * it needs, as snprintf does. */
+size_t pl_key_commands(pl_key key, char *text, size_t size);
 
 /* What the key takes, in words: "a whole number from 1 to 100000". Returns
  * the length that it needs, as snprintf does. */
 size_t pl_key_takes(pl_key key, char *text, size_t size);
 
-enum { PL_TAKES_BYTES = 128 }; /* enough for any row of the table */
+enum { PL_TAKES_BYTES = 128, PL_COMMANDS_BYTES = 128 }; /* enough for any row of the table */
 
 /* Whether `text` is one of the key's choices, or it has none. */
 bool pl_key_allows(pl_key key, const char *text);

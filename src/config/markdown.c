@@ -55,8 +55,8 @@ static const char head[] =
 "\n"
 "## Keys\n"
 "\n"
-"*read by*: which commands take it as an argument; `plan`, `eval` and\n"
-"`explain` take what `train` takes.\n";
+"*read by*: which commands take it as an argument; `explain` and `bench` take\n"
+"what `train` takes.\n";
 
 static const char levels[] =
 "\n"
@@ -91,23 +91,16 @@ static void put(const page *out, const char *fmt, ...)
                                               : sizeof line - 1);
 }
 
-static const char *readers(unsigned commands)
-{
-    if (commands & PL_FOR_TRAIN)
-        return commands & PL_FOR_SAMPLE ? "train, sample" : "train";
-    if (commands & PL_FOR_SAMPLE)
-        return "sample";
-    return commands & PL_FOR_PREPARE ? "prepare" : "explain";
-}
-
 static void put_row(const page *out, const pl_config *cfg, pl_key key)
 {
     const pl_key_info *row = pl_key_row(key);
     char value[PL_VALUE_BRIEF_BYTES], takes[PL_TAKES_BYTES];
+    char readers[PL_COMMANDS_BYTES];
     pl_config_value_text(cfg, key, value, sizeof value);
     pl_key_takes(key, takes, sizeof takes);
+    pl_key_commands(key, readers, sizeof readers);
     put(out, "| `%s` | `%s` | %s | %s | %s |\n", row->name, value, takes,
-        readers(row->commands), row->help);
+        readers, row->help);
 }
 
 void pl_config_markdown(pl_config_sink *sink, void *context)

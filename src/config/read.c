@@ -249,11 +249,14 @@ static pl_status argument_key(pl_lexer *lexer, unsigned commands, pl_key *out,
             row->type == PL_TYPE_FLAG ? "" : ", which is ",
             row->type == PL_TYPE_FLAG ? "" : takes);
     }
-    if (!(row->commands & commands))
+    if (!(row->commands & commands)) {
+        char readers[PL_COMMANDS_BYTES];
+        pl_key_commands(key, readers, sizeof readers);
         return pl_fail(err, PL_E_USAGE,
                        "command line: '--%s' is a key of %s, and has no effect "
                        "on this command",
-                       row->name, pl_key_commands(key));
+                       row->name, readers);
+    }
     lexer->at = end + 1;
     *out = key;
     return PL_OK;

@@ -1,65 +1,17 @@
 /* dataset.c: see dataset.h. Owns the names of the files in a data folder. */
 #include "data/dataset.h"
 
-#include "text/meta.h"
-#include "text/pickle.h"
+#include "text/tokenizer_file.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { LIST_BYTES = 64 * 1024 * 1024 }; /* names in a folder, for a moment */
 
-typedef pl_status meta_reader(pl_tokenizer *tokenizer, const char *text,
-                              size_t bytes, const char *name, pl_heap *heap,
-                              pl_error *err);
-
-static pl_status read_pickle(pl_tokenizer *tokenizer, const char *text,
-                             size_t bytes, const char *name, pl_heap *heap,
-                             pl_error *err)
-{
-    return pl_pickle_read_meta(tokenizer, text, bytes, name, heap, err);
-}
-
-/* *found says whether folder/name is there; if it is, it must be right. */
-static pl_status try_meta(pl_tokenizer *tokenizer, const char *folder,
-                          const char *name, size_t max_bytes,
-                          meta_reader *reader, pl_heap *heap, int *found,
-                          pl_error *err)
-{
-    char path[PL_PATH_BYTES];
-    char *text;
-    size_t bytes;
-    pl_file_kind kind;
-    pl_status status = pl_path_join(path, folder, name, err);
-    if (!status)
-        status = pl_file_look(path, &kind, err);
-    if (status)
-        return status;
-    *found = kind != PL_FILE_ABSENT;
-    if (!*found)
-        return PL_OK;
-    pl_heap scratch = pl_heap_make(max_bytes + 2);
-    status = pl_file_read_all(path, max_bytes, &scratch, &text, &bytes, err);
-    if (!status)
-        status = reader(tokenizer, text, bytes, path, heap, err);
-    pl_heap_close(&scratch);
-    return status;
-}
-
 pl_status pl_dataset_read_tokenizer(pl_tokenizer *tokenizer, const char *folder,
                                     pl_heap *heap, pl_error *err)
 {
-    int found;
-    pl_status status = try_meta(tokenizer, folder, "meta.json",
-                                PL_META_MAX_BYTES, pl_meta_read, heap, &found,
-                                err);
-    if (status || found)
-        return status;
-    status = try_meta(tokenizer, folder, "meta.pkl", PL_PICKLE_MAX_BYTES,
-                      read_pickle, heap, &found, err);
-    if (!status && !found)
-        *tokenizer = pl_tokenizer_make_none();
-    return status;
+    return pl_tokenizer_find(tokenizer, folder, heap, err);
 }
 
 static int is_shard(const char *name, const char *split)

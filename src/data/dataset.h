@@ -6,9 +6,9 @@
  * have "train", or "val", in them, in the order of their names: so llm.c's
  * fineweb_train_000001.bin, ... are one long list.
  *
- * The tokenizer comes from meta.json (ours), else from meta.pkl (nanoGPT's),
- * else there is none and the tokens are GPT-2's, with a vocabulary of
- * 50304. */
+ * The tokenizer comes from meta.json or tokenizer.json (ours), else from
+ * meta.pkl (nanoGPT's), else there is none and the tokens are GPT-2's, with a
+ * vocabulary of 50304 (text/tokenizer_file.h). */
 #ifndef PL_DATA_DATASET_H
 #define PL_DATA_DATASET_H
 

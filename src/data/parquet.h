@@ -21,7 +21,10 @@
 #include "data/thrift.h"
 #include "data/unpack.h"
 
-enum { PL_PARQUET_COLUMN_BYTES = 256 }; /* with the zero */
+enum {
+    PL_PARQUET_COLUMN_BYTES = 256, /* with the zero */
+    PL_PARQUET_COLUMNS_BYTES = 384,
+};
 
 /* The column's part of a row group. */
 typedef struct pl_parquet_chunk {
@@ -43,6 +46,8 @@ typedef struct pl_parquet {
     uint64_t rows;                   /* of the file */
     uint64_t leaf;                   /* the column's number */
     unsigned max_level;              /* definition level of a value */
+    char string_columns[PL_PARQUET_COLUMNS_BYTES]; /* names, or as many as
+                                                    * fit */
 
     /* Where reading is. */
     uint64_t group;                       /* row groups begun */

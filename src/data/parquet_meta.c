@@ -41,7 +41,8 @@ typedef struct walk {
     uint64_t leaves;
     char path[PATH_BYTES]; /* longer ones match no column */
     size_t path_bytes;
-    char strings[384]; /* names of string columns, for a message */
+    char strings[PL_PARQUET_COLUMNS_BYTES]; /* names of string columns, for a
+                                               message */
     size_t strings_bytes;
     fitness found;
 } walk;
@@ -210,6 +211,7 @@ static pl_status read_schema(pl_parquet *p, const pl_thrift_field *list,
         pl_thrift_fail(t, "the schema has fewer elements than its tree");
     if (t->status)
         return t->status;
+    memcpy(p->string_columns, w.strings, sizeof w.strings);
     return w.found == FITS ? PL_OK : no_column(p, &w, err);
 }
 

@@ -1,353 +1,518 @@
-/* prepare.c: see prepare.h. Owns the passes over the text and the split;
- * stage.h owns how the result comes into the folder. */
+/* prepare.c: see prepare.h. Owns the steps, the split and what goes on after a
+ * stop; crew.h has the threads, shard_out.h the files. */
 #include "data/prepare.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "data/shard.h"
-#include "data/stage.h"
-#include "text/meta.h"
+#include "data/charset.h"
+#include "data/crew.h"
+#include "data/prepare_parts.h"
+#include "data/prepare_state.h"
+#include "data/publish.h"
+#include "text/tokenizer_file.h"
 
 #include <string.h>
 
 enum {
-    IN_BYTES = 256 * 1024,
-    OUT_TOKENS = IN_BYTES,
-    CODE_POINTS = 0x110000,
+    MIN_CACHE_BYTES = 256 * 1024,
+    MAX_LOAD_BYTES = 8 * 1024 * 1024,
+    MOVE_TOKENS = 64 * 1024, /* of the end that validates, at once */
 };
+static const double save_seconds = 10.0; /* between two states */
 
-typedef enum output { TRAIN, VAL, META, OUTPUTS } output;
-static const char *const output_names[OUTPUTS] = { "train.bin", "val.bin",
-                                                   "meta.json" };
+/* ---- memory ---- */
 
-typedef struct job {
-    const pl_prepare_options *options;
-    pl_prepare_result *result;
-    pl_heap *heap;
-    pl_error *err;
-    char *in;           /* IN_BYTES of text */
-    unsigned char *out; /* OUT_TOKENS tokens as they go to the file */
-    size_t out_tokens;
-    uint16_t *ids; /* char: by code point; in the first pass 1 = it occurs */
-    uint64_t tokens, written_tokens, done_bytes, total_bytes;
-    pl_stage stage;
-} job;
-
-/* Takes whole tokens from `bytes` bytes of text; *used says how many bytes. It
- * stops early only before a character that is cut off or invalid. */
-typedef pl_status feed(job *j, const char *text, size_t bytes, size_t *used);
-
-/* ---- the passes ---- */
-
-static pl_status mark_chars(job *j, const char *text, size_t bytes,
-                            size_t *used)
+static size_t fixed_bytes(void)
 {
-    size_t at = 0;
-    uint32_t code;
-    int length;
-    while ((length = pl_utf8_decode(text + at, bytes - at, &code)) > 0) {
-        j->ids[code] = 1;
-        j->tokens++;
-        at += (size_t)length;
-    }
-    *used = at;
+    return (size_t)PL_CHARSET_BYTES + 2 * (size_t)PL_SHARD_OUT_BUFFER_BYTES +
+           MOVE_TOKENS * sizeof(int32_t) + 64 * 1024;
+}
+
+size_t pl_prepare_min_bytes(int threads)
+{
+    return (size_t)PL_SOURCE_MIN_BYTES + fixed_bytes() +
+           pl_crew_bytes(PL_CREW_MIN_LOAD_BYTES, PL_CREW_IDS) +
+           (size_t)threads * MIN_CACHE_BYTES;
+}
+
+/* Shares `memory_bytes` out: a little for what was read before, loads that
+ * keep the threads busy, the rest for documents. */
+static pl_status share_out(pl_prepare_job *j)
+{
+    size_t all = j->options->memory_bytes;
+    size_t threads = (size_t)j->options->threads;
+    size_t least = pl_prepare_min_bytes(j->options->threads);
+    if (all < least)
+        return pl_fail(j->err, PL_E_MEMORY,
+                       "preparing with %zu threads needs %zu bytes of memory "
+                       "beside the tokenizer, there are %zu. Raise memory, or "
+                       "lower threads.",
+                       threads, least, all);
+    j->cache_bytes = MIN_CACHE_BYTES;
+    while (j->cache_bytes < PL_BPE_CACHE_BYTES &&
+           32 * threads * j->cache_bytes <= all)
+        j->cache_bytes *= 2;
+    size_t rest = all - least + (size_t)PL_SOURCE_MIN_BYTES +
+                  threads * MIN_CACHE_BYTES;
+    if (threads * j->cache_bytes + PL_SOURCE_MIN_BYTES > rest)
+        j->cache_bytes = MIN_CACHE_BYTES;
+    rest -= threads * j->cache_bytes;
+    j->load_bytes = PL_CREW_MIN_LOAD_BYTES;
+    size_t more = rest / 2 /
+                  11; /* a load takes ten times its text, and a bit */
+    j->load_bytes += more;
+    if (j->load_bytes > MAX_LOAD_BYTES)
+        j->load_bytes = MAX_LOAD_BYTES;
+    size_t loads = pl_crew_bytes(j->load_bytes, PL_CREW_IDS);
+    j->source_bytes = all - fixed_bytes() - threads * j->cache_bytes - loads;
+    PL_CHECK(j->source_bytes >= PL_SOURCE_MIN_BYTES);
+    j->scratch = pl_heap_make(fixed_bytes() + threads * j->cache_bytes + loads +
+                              threads * 4096);
     return PL_OK;
 }
 
-static pl_status flush(job *j)
-{
-    output to = j->written_tokens < j->result->train_tokens ? TRAIN : VAL;
-    size_t tokens = j->out_tokens;
-    j->out_tokens = 0;
-    j->written_tokens += tokens;
-    return pl_file_append(&j->stage.files[to], j->out,
-                          tokens * PL_SHARD_TOKEN_BYTES, j->err);
-}
-
-static pl_status put(job *j, unsigned id)
-{
-    j->out[2 * j->out_tokens] = (unsigned char)(id & 0xFF);
-    j->out[2 * j->out_tokens + 1] = (unsigned char)(id >> 8);
-    j->out_tokens++;
-    int border = j->written_tokens + j->out_tokens == j->result->train_tokens;
-    return j->out_tokens == OUT_TOKENS || border ? flush(j) : PL_OK;
-}
-
-static pl_status changed(job *j)
-{
-    return pl_fail(j->err, PL_E_IO,
-                   "the text was changed by someone else while it was read. "
-                   "Nothing was changed in %s: try again.",
-                   j->options->folder);
-}
-
-static pl_status encode_chars(job *j, const char *text, size_t bytes,
-                              size_t *used)
-{
-    size_t at = 0;
-    uint32_t code;
-    int length;
-    while ((length = pl_utf8_decode(text + at, bytes - at, &code)) > 0) {
-        unsigned id = j->ids[code];
-        /* Characters that the first pass didn't see look like id 0. */
-        if (j->result->tokenizer.codes[id] != code)
-            return changed(j);
-        pl_status status = put(j, id);
-        if (status)
-            return status;
-        at += (size_t)length;
-    }
-    *used = at;
-    return PL_OK;
-}
-
-static pl_status encode_bytes(job *j, const char *text, size_t bytes,
-                              size_t *used)
-{
-    pl_status status = PL_OK;
-    for (size_t i = 0; !status && i < bytes; i++)
-        status = put(j, (unsigned char)text[i]);
-    *used = bytes;
-    return status;
-}
-
-static pl_status report(job *j, size_t bytes)
-{
-    const pl_prepare_options *options = j->options;
-    j->done_bytes += bytes;
-    if (options->progress)
-        options->progress(options->context, j->done_bytes, j->total_bytes);
-    if (options->wish && options->wish(options->context) == PL_PREPARE_STOP)
-        return pl_fail(j->err, PL_E_STOPPED,
-                       "stopped: nothing was changed in %s", options->folder);
-    return PL_OK;
-}
-
-static size_t count_lines(const char *text, size_t bytes)
-{
-    size_t lines = 0;
-    for (size_t i = 0; i < bytes; i++)
-        lines += text[i] == '\n';
-    return lines;
-}
-
-/* Gives one file to `take`, a buffer at a time; the beginning of a character
- * at a buffer's end waits for the next. */
-static pl_status read_file(job *j, const char *path, feed *take)
-{
-    pl_file file;
-    size_t kept = 0, got, used = 0, line = 1;
-    uint64_t offset = 0;
-    int at_end;
-    uint32_t code;
-    pl_status status = pl_file_open_read(&file, path, j->err);
-    if (status)
-        return status;
-    do {
-        status = pl_file_read_some(&file, j->in + kept, IN_BYTES - kept, &got,
-                                   j->err);
-        if (status)
-            break;
-        at_end = got < IN_BYTES - kept;
-        size_t bytes = kept + got;
-        status = take(j, j->in, bytes, &used);
-        if (status)
-            break;
-        line += count_lines(j->in, used);
-        offset += used;
-        kept = bytes - used;
-        int cut_off = pl_utf8_decode(j->in + used, kept, &code) ==
-                      PL_UTF8_CUT_OFF;
-        if (kept > 0 && (at_end || !cut_off)) {
-            status = pl_fail(j->err, PL_E_FORMAT,
-                             "%s: line %zu, byte %llu: 0x%02X is not valid "
-                             "UTF-8. Save the text as UTF-8, or prepare it "
-                             "with --tokenizer=byte.",
-                             path, line, (unsigned long long)offset,
-                             (unsigned)(unsigned char)j->in[used]);
-            break;
-        }
-        memmove(j->in, j->in + used, kept);
-        status = report(j, got);
-    } while (!status && !at_end);
-    pl_file_abandon(&file);
-    return status;
-}
-
-static pl_status read_files(job *j, feed *take)
-{
-    pl_status status = PL_OK;
-    for (size_t i = 0; !status && i < j->options->path_count; i++)
-        status = read_file(j, j->options->paths[i], take);
-    return status;
-}
-
-/* ---- the steps ---- */
+/* ---- opening ---- */
 
 static pl_status check_options(const pl_prepare_options *options, pl_error *err)
 {
-    PL_CHECK(options->tokenizer != PL_TOKENIZER_NONE);
-    if (options->path_count == 0)
-        return pl_fail(err, PL_E_USAGE, "no text file was given");
+    PL_CHECK(!options->tokenizer ||
+             options->tokenizer->kind != PL_TOKENIZER_NONE);
+    PL_CHECK(options->threads > 0 && options->threads <= PL_MAX_THREADS);
+    if (options->source.path_count == 0)
+        return pl_fail(err, PL_E_USAGE, "no text was given");
     if (!(options->val_fraction > 0.0 && options->val_fraction < 1.0))
         return pl_fail(err, PL_E_USAGE,
                        "val_fraction is %g; it must lie between 0 and 1",
                        options->val_fraction);
+    if (options->tokenizer && options->kind != PL_SHARD_WIDE &&
+        options->tokenizer->vocab_size > PL_SHARD_NARROW_VOCAB)
+        return pl_fail(err, PL_E_USAGE,
+                       "a vocabulary of %d doesn't fit 16-bit tokens: write "
+                       "32-bit ones, with --format=llmc",
+                       (int)options->tokenizer->vocab_size);
     return PL_OK;
 }
 
-/* The size of all files; so what can't be opened is found before the work. */
-static pl_status measure(job *j)
+static int reads_input(const pl_prepare_job *j)
 {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < j->options->path_count; i++) {
-        pl_file file;
-        pl_status status = pl_file_open_read(&file, j->options->paths[i],
-                                             j->err);
-        if (status)
-            return status;
-        bytes += pl_file_size(&file);
-        pl_file_abandon(&file);
-    }
-    if (bytes == 0)
+    const pl_source_list *list = pl_source_files(j->source);
+    for (size_t i = 0; i < list->count; i++)
+        if (!strcmp(list->files[i].path, "-"))
+            return 1;
+    return 0;
+}
+
+static pl_status open_source(pl_prepare_job *j)
+{
+    pl_source_options options = j->options->source;
+    options.memory_bytes = j->source_bytes;
+    pl_status status = pl_source_open(&j->source, &options, j->err);
+    if (status)
+        return status;
+    j->from_input = reads_input(j);
+    j->total_bytes = pl_source_files(j->source)->total_bytes;
+    if (!j->from_input && j->total_bytes == 0)
         return pl_fail(j->err, PL_E_FORMAT,
                        "%s%s: the text is empty, there is nothing to prepare",
-                       j->options->paths[0],
-                       j->options->path_count > 1 ? " and the others" : "");
-    j->result->text_bytes = bytes;
+                       pl_path_shown(pl_source_files(j->source)->files[0].path),
+                       pl_source_files(j->source)->count > 1 ? " and the others"
+                                                             : "");
     return PL_OK;
 }
 
-static pl_status take_buffers(job *j)
+static pl_status open_encoders(pl_prepare_job *j)
 {
-    int is_char = j->options->tokenizer == PL_TOKENIZER_CHAR;
-    pl_status status = pl_heap_take(j->heap, &j->in, IN_BYTES, 1, j->err);
-    if (!status)
-        status = pl_heap_take(j->heap, &j->out, OUT_TOKENS,
-                              PL_SHARD_TOKEN_BYTES, j->err);
-    if (!status && is_char)
-        status = pl_heap_take(j->heap, &j->ids, CODE_POINTS, sizeof *j->ids,
-                              j->err);
+    const pl_tokenizer *tokenizer = &j->result->tokenizer;
+    pl_status status = PL_OK;
+    if (tokenizer->kind == PL_TOKENIZER_CHAR && !j->charset.ids) {
+        status = pl_charset_open(&j->charset, &j->scratch, j->err);
+        if (!status)
+            pl_charset_fill(&j->charset, tokenizer);
+    }
+    if (status || tokenizer->kind != PL_TOKENIZER_BPE)
+        return status;
+    for (int i = 0; i < j->options->threads && !status; i++)
+        status = pl_bpe_encoder_open(&j->encoders[i], tokenizer->bpe,
+                                     j->cache_bytes, &j->scratch, j->err);
     return status;
 }
 
-/* After the first pass: the characters that occur, ascending, as nanoGPT's
- * sorted(list(set(data))). */
-static pl_status make_vocabulary(job *j)
+/* ---- the crew's work ---- */
+
+/* Says which document brings the share nearer to what was asked for. The first
+ * one always trains. */
+static int goes_to_val(void *context, const pl_crew_tally *tally, uint64_t size)
 {
-    uint32_t *codes;
-    size_t count = 0, i = 0;
-    for (uint32_t code = 0; code < CODE_POINTS; code++)
-        count += j->ids[code];
-    if (count > PL_TOKENIZER_MAX_VOCAB)
-        return pl_fail(j->err, PL_E_FORMAT,
-                       "the text has %zu different characters; 16-bit tokens "
-                       "can tell %d apart. Prepare it with --tokenizer=byte.",
-                       count, PL_TOKENIZER_MAX_VOCAB);
-    pl_status status = pl_heap_take(j->heap, &codes, count, sizeof *codes,
-                                    j->err);
+    const pl_prepare_job *j = context;
+    double half = 0.5 * (double)size;
+    double all = (double)tally->text_bytes + (double)size;
+    if (j->result->tokenizer.kind != PL_TOKENIZER_BPE || tally->documents == 0)
+        return 0;
+    return (double)tally->marked_bytes + half <= j->options->val_fraction * all;
+}
+
+static void encode(void *context, int ith, pl_crew_part *part)
+{
+    pl_prepare_job *j = context;
+    const pl_tokenizer *tokenizer = &j->result->tokenizer;
+    switch (tokenizer->kind) {
+    case PL_TOKENIZER_BPE:
+        part->count = pl_bpe_encode(&j->encoders[ith], part->text, part->bytes,
+                                    PL_BPE_SPECIALS_AS_TEXT, part->ids);
+        if (part->ends && j->options->end_token >= 0)
+            part->ids[part->count++] = j->options->end_token;
+        break;
+    case PL_TOKENIZER_CHAR: {
+        size_t done = pl_charset_encode(&j->charset, tokenizer, part->text,
+                                        part->bytes, part->ids, &part->count);
+        if (done < part->bytes)
+            part->count = PL_PREPARE_UNKNOWN;
+        break;
+    }
+    default:
+        for (size_t i = 0; i < part->bytes; i++)
+            part->ids[i] = (unsigned char)part->text[i];
+        part->count = part->bytes;
+    }
+}
+
+static pl_status unknown(const pl_prepare_job *j, const pl_crew_part *part)
+{
+    char shown[PL_UTF8_NAME_BYTES];
+    uint32_t code;
+    size_t at = 0;
+    if (!j->options->tokenizer)
+        return pl_prepare_changed(j);
+    while (at < part->bytes) {
+        int length = pl_utf8_decode(part->text + at, part->bytes - at, &code);
+        if (length <= 0)
+            return pl_fail(j->err, PL_E_FORMAT,
+                           "the text has 0x%02X where UTF-8 can't have it. "
+                           "Prepare it with --tokenizer=byte.",
+                           (unsigned)(unsigned char)part->text[at]);
+        if (pl_tokenizer_id_of(&j->result->tokenizer, code) < 0)
+            break;
+        at += (size_t)length;
+    }
+    return pl_fail(j->err, PL_E_FORMAT,
+                   "the text has %s, which the vocabulary of %d characters "
+                   "hasn't. Prepare it with --tokenizer=char, for a vocabulary "
+                   "of its own.",
+                   pl_utf8_name(code, shown),
+                   (int)j->result->tokenizer.vocab_size);
+}
+
+static pl_status write_state(pl_prepare_job *j)
+{
+    pl_status status = pl_shard_out_sync(&j->outs[0], j->err);
+    if (!status)
+        status = pl_shard_out_sync(&j->outs[1], j->err);
+    if (!status)
+        status = pl_prepare_state_write(&j->state, j->part, j->err);
+    j->saved_at = pl_clock_seconds();
+    return status;
+}
+
+static pl_status take(void *context, const pl_crew_load *load, pl_error *err)
+{
+    pl_prepare_job *j = context;
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < load->count && !status; i++) {
+        const pl_crew_part *part = &load->parts[i];
+        if (part->count == PL_PREPARE_UNKNOWN)
+            return unknown(j, part);
+        status = pl_shard_out_put(&j->outs[part->mark], part->ids, part->count,
+                                  err);
+    }
     if (status)
         return status;
-    for (uint32_t code = 0; code < CODE_POINTS; code++)
-        if (j->ids[code]) {
-            j->ids[code] = (uint16_t)i;
-            codes[i++] = code;
-        }
-    return pl_tokenizer_make_char(&j->result->tokenizer, codes, count, j->heap,
-                                  j->err);
+    if (load->between) {
+        j->state.tally = load->tally;
+        j->state.train_tokens = j->outs[0].n_tokens;
+        j->state.val_tokens = j->outs[1].n_tokens;
+    }
+    status = pl_prepare_report(j, load->done_bytes, &load->tally);
+    if (status == PL_E_STOPPED && !j->from_input) {
+        pl_status saved = write_state(j);
+        if (saved)
+            return saved;
+        return pl_fail(err, PL_E_STOPPED,
+                       "stopped: what is done is in %s; the same command goes "
+                       "on there",
+                       pl_path_shown(j->part));
+    }
+    if (!status && !j->from_input &&
+        pl_clock_seconds() - j->saved_at > save_seconds)
+        status = write_state(j);
+    return status;
 }
 
-static pl_status find_vocabulary(job *j)
+/* ---- going on ---- */
+
+static pl_shard_out_options out_options(const pl_prepare_job *j, int split)
 {
-    if (j->options->tokenizer == PL_TOKENIZER_BYTE) {
-        j->total_bytes = j->result->text_bytes;
-        j->tokens = j->result->text_bytes;
-        j->result->tokenizer = pl_tokenizer_make_byte();
+    return (pl_shard_out_options){
+        .folder = j->part,
+        .split = split ? "val" : "train",
+        .kind = j->options->kind,
+        .vocab_size = j->result->tokenizer.vocab_size,
+        .shard_tokens = j->options->shard_tokens,
+    };
+}
+
+static pl_status open_outs(pl_prepare_job *j, uint64_t train, uint64_t val)
+{
+    pl_shard_out_options options = out_options(j, 0);
+    pl_status status = pl_shard_out_open(&j->outs[0], &options, train,
+                                         j->buffers[0], j->err);
+    options = out_options(j, 1);
+    if (!status)
+        status = pl_shard_out_open(&j->outs[1], &options, val, j->buffers[1],
+                                   j->err);
+    return status;
+}
+
+static void abandon_outs(pl_prepare_job *j)
+{
+    pl_shard_out_abandon(&j->outs[0]);
+    pl_shard_out_abandon(&j->outs[1]);
+}
+
+/* Whether an earlier run's part could be gone on with; the source is then
+ * there. */
+static int can_go_on(pl_prepare_job *j)
+{
+    pl_error ignored, *err = j->err;
+    j->err = &ignored;
+    int ready = !open_outs(j, j->state.train_tokens, j->state.val_tokens) &&
+                !pl_source_seek(j->source, j->state.tally.place, &ignored);
+    j->err = err;
+    if (!ready)
+        abandon_outs(j);
+    return ready;
+}
+
+static pl_status begin_anew(pl_prepare_job *j)
+{
+    uint64_t settings = j->state.settings;
+    j->state = (pl_prepare_state){ .settings = settings };
+    pl_status status = pl_folder_remove_flat(j->part, j->err);
+    if (!status)
+        status = pl_folder_make(j->part, j->err);
+    if (!status && !j->from_input)
+        status = pl_source_seek(j->source, (pl_source_place){ 0 }, j->err);
+    return status ? status : open_outs(j, 0, 0);
+}
+
+static pl_status begin_or_go_on(pl_prepare_job *j)
+{
+    pl_prepare_found found = PL_PREPARE_NOTHING;
+    j->state.settings = pl_prepare_settings(j);
+    pl_status status = pl_folder_make(j->options->folder, j->err);
+    if (!status && !j->from_input)
+        status = pl_prepare_state_read(&j->state, j->part, &found, j->err);
+    if (status)
+        return status;
+    if (found == PL_PREPARE_SAME && can_go_on(j)) {
+        j->result->resumed_bytes = j->state.tally.text_bytes;
+        pl_log_say(j->options->log, PL_LOG_INFO,
+                   "going on where the last run stopped: document %llu, %llu "
+                   "bytes of text are done",
+                   (unsigned long long)j->state.tally.documents,
+                   (unsigned long long)j->state.tally.text_bytes);
         return PL_OK;
     }
-    j->total_bytes = 2 * j->result->text_bytes;
-    pl_status status = read_files(j, mark_chars);
-    return status ? status : make_vocabulary(j);
+    if (found == PL_PREPARE_OTHER)
+        pl_log_say(j->options->log, PL_LOG_NOTE,
+                   "%s is of other inputs or settings: beginning anew",
+                   pl_path_shown(j->part));
+    else if (found == PL_PREPARE_SAME)
+        pl_log_say(j->options->log, PL_LOG_NOTE,
+                   "%s can't be gone on with: beginning anew",
+                   pl_path_shown(j->part));
+    return begin_anew(j);
 }
 
-static pl_status split(job *j)
+/* ---- the end ---- */
+
+/* The tokens behind the first `train` to val, where no document went. */
+static pl_status move_end(pl_prepare_job *j, uint64_t train)
 {
+    pl_shard_out_options options = out_options(j, 0);
+    uint64_t total = j->outs[0].n_tokens, each = options.shard_tokens;
+    pl_status status = pl_shard_out_end(&j->outs[0], j->err);
+    for (uint64_t at = train; at < total && !status;) {
+        char name[PL_SHARD_OUT_NAME_BYTES], path[PL_PATH_BYTES];
+        pl_shard shard;
+        uint64_t number = each ? at / each : 0;
+        pl_shard_out_name(&options, number, name);
+        status = pl_path_join(path, j->part, name, j->err);
+        if (!status)
+            status = pl_shard_open(&shard, path, j->err);
+        if (status)
+            break;
+        uint64_t first = at - number * each;
+        while (first < shard.n_tokens && !status) {
+            uint64_t left = shard.n_tokens - first;
+            size_t now = left < MOVE_TOKENS ? (size_t)left : MOVE_TOKENS;
+            status = pl_shard_read(&shard, first, now, j->moved,
+                                   options.vocab_size, j->err);
+            if (!status)
+                status = pl_shard_out_put(&j->outs[1], j->moved, now, j->err);
+            first += now;
+            at += now;
+        }
+        pl_shard_close(&shard);
+    }
+    /* What is left of the last shard that trains. */
+    if (!status)
+        status = pl_shard_out_open(&j->outs[0], &options, train, j->buffers[0],
+                                   j->err);
+    return status;
+}
+
+static pl_status split(pl_prepare_job *j)
+{
+    uint64_t tokens = j->outs[0].n_tokens;
     /* Python's int(n * 0.9), in the same double arithmetic. */
     double share = 1.0 - j->options->val_fraction;
-    uint64_t train = (uint64_t)((double)j->tokens * share);
-    if (train == 0 || train >= j->tokens)
+    uint64_t train = (uint64_t)((double)tokens * share);
+    if (j->outs[1].n_tokens > 0)
+        return PL_OK;
+    if (train == 0 || train >= tokens)
         return pl_fail(j->err, PL_E_FORMAT,
                        "the text has %llu tokens: too few to keep a share of "
                        "%g for validation. Give more text.",
-                       (unsigned long long)j->tokens, j->options->val_fraction);
-    j->result->train_tokens = train;
-    j->result->val_tokens = j->tokens - train;
-    return PL_OK;
+                       (unsigned long long)tokens, j->options->val_fraction);
+    return move_end(j, train);
 }
 
-static pl_status check_disk(job *j, size_t meta_bytes)
+static pl_status finish(pl_prepare_job *j)
 {
-    uint64_t free_bytes, need;
-    need = j->tokens * PL_SHARD_TOKEN_BYTES + meta_bytes;
-    pl_status status = pl_disk_free_bytes(j->options->folder, &free_bytes,
-                                          j->err);
-    if (!status && free_bytes < need)
-        return pl_fail(j->err, PL_E_IO,
-                       "%s: the tokens need %llu bytes, its disk has %llu "
-                       "left. Free some space or choose another folder.",
-                       j->options->folder, (unsigned long long)need,
-                       (unsigned long long)free_bytes);
+    char path[PL_PATH_BYTES];
+    pl_prepare_result *result = j->result;
+    const pl_crew_tally *tally = &j->state.tally;
+    if (!j->options->tokenizer && tally->text_bytes != j->seen_bytes)
+        return pl_prepare_changed(j);
+    pl_status status = split(j);
+    for (int i = 0; i < 2 && !status; i++) {
+        pl_shard_out_options options = out_options(j, i);
+        status = pl_shard_out_end(&j->outs[i], j->err);
+        result->files += pl_shard_out_files(&options, j->outs[i].n_tokens);
+    }
+    result->text_bytes = tally->text_bytes;
+    result->documents = tally->documents;
+    result->train_tokens = j->outs[0].n_tokens;
+    result->val_tokens = j->outs[1].n_tokens;
+    result->tokenizer_file = j->file.name;
+    if (!status)
+        status = pl_path_join(path, j->part, j->file.name, j->err);
+    if (!status)
+        status = pl_file_replace(path, j->file.text, j->file.bytes, j->err);
+    if (!status)
+        status = pl_path_join(path, j->part, PL_PREPARE_STATE_FILE, j->err);
+    if (!status)
+        status = pl_file_remove(path, j->err);
+    if (!status)
+        status = pl_folder_sync(j->part, j->err);
+    return status ? status : pl_publish(j->options->folder, j->part, j->err);
+}
+
+/* ---- all of it ---- */
+
+static pl_status encode_all(pl_prepare_job *j)
+{
+    pl_crew_options options = {
+        .source = j->source,
+        .threads = j->threads,
+        .load_bytes = j->load_bytes,
+        .ids = PL_CREW_IDS,
+        .ends = j->result->tokenizer.kind == PL_TOKENIZER_BPE
+                    ? PL_CREW_AS_THEY_ARE
+                    : PL_CREW_LINE_ENDS,
+        .tally = j->state.tally,
+        .mark = goes_to_val,
+        .work = encode,
+        .take = take,
+        .context = j,
+    };
+    j->saved_at = pl_clock_seconds();
+    return pl_crew_run(&options, &j->scratch, j->err);
+}
+
+static pl_status open_all(pl_prepare_job *j)
+{
+    pl_status status = share_out(j);
+    for (int i = 0; i < 2 && !status; i++)
+        status = pl_heap_take(&j->scratch, &j->buffers[i],
+                              PL_SHARD_OUT_BUFFER_BYTES, 1, j->err);
+    if (!status)
+        status = pl_heap_take(&j->scratch, &j->moved, MOVE_TOKENS,
+                              sizeof *j->moved, j->err);
+    if (!status)
+        status = pl_path_join(j->part, j->options->folder, PL_PREPARE_PART,
+                              j->err);
+    if (!status)
+        status = open_source(j);
+    if (!status)
+        status = pl_prepare_vocabulary(j);
+    if (!status)
+        status = open_encoders(j);
+    if (!status)
+        status = pl_tokenizer_write(&j->result->tokenizer, j->heap, &j->file,
+                                    j->err);
+    if (!status)
+        status = pl_threads_open(&j->threads, j->options->threads, &j->scratch,
+                                 j->err);
     return status;
 }
 
-static pl_status write_all(job *j)
+/* After a failure what is done stays only if it can be gone on with. */
+static void clean_up(pl_prepare_job *j)
 {
-    const char *meta;
-    size_t meta_bytes;
-    int is_char = j->options->tokenizer == PL_TOKENIZER_CHAR;
-    pl_status status = pl_meta_write(&j->result->tokenizer, j->heap, &meta,
-                                     &meta_bytes, j->err);
+    char path[PL_PATH_BYTES];
+    pl_file_kind kind = PL_FILE_ABSENT;
+    pl_error ignored;
+    pl_status status = pl_path_join(path, j->part, PL_PREPARE_STATE_FILE,
+                                    &ignored);
     if (!status)
-        status = check_disk(j, meta_bytes);
-    if (!status)
-        status = pl_folder_make(j->options->folder, j->err);
-    if (!status)
-        status = pl_stage_open(&j->stage, j->options->folder, output_names,
-                               OUTPUTS, j->err);
-    if (status)
-        return status;
-    status = read_files(j, is_char ? encode_chars : encode_bytes);
-    if (!status)
-        status = flush(j);
-    if (!status && j->written_tokens != j->tokens)
-        status = changed(j);
-    if (!status)
-        status = pl_file_append(&j->stage.files[META], meta, meta_bytes,
-                                j->err);
-    if (status)
-        goto discard_stage;
-    return pl_stage_commit(&j->stage, j->err);
-
-discard_stage:
-    pl_stage_discard(&j->stage);
-    return status;
+        status = pl_file_look(path, &kind, &ignored);
+    if (!status && kind == PL_FILE_ABSENT)
+        status = pl_folder_remove_flat(j->part, &ignored);
+    (void)status;
 }
 
 pl_status pl_prepare(const pl_prepare_options *options, pl_heap *heap,
                      pl_prepare_result *result, pl_error *err)
 {
-    job j = { .options = options, .result = result, .heap = heap, .err = err };
+    pl_prepare_job j = {
+        .options = options, .result = result, .heap = heap, .err = err
+    };
     pl_status status = check_options(options, err);
+    if (status)
+        return status;
+    *result = (pl_prepare_result){ 0 };
+    j.outs[0].file.fd = j.outs[1].file.fd = -1;
+    if (options->tokenizer)
+        result->tokenizer = *options->tokenizer;
+    status = open_all(&j);
+    if (status)
+        goto close_source;
+    status = begin_or_go_on(&j);
     if (!status)
-        status = measure(&j);
+        status = encode_all(&j);
     if (!status)
-        status = take_buffers(&j);
-    if (!status)
-        status = find_vocabulary(&j);
-    if (!status)
-        status = split(&j);
-    if (!status)
-        status = write_all(&j);
+        status = finish(&j);
+    abandon_outs(&j);
+    if (status)
+        clean_up(&j);
+
+close_source:
+    if (j.threads)
+        pl_threads_close(j.threads);
+    pl_source_close(j.source);
+    pl_heap_close(&j.scratch);
     return status;
 }

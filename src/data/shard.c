@@ -166,11 +166,26 @@ pl_status pl_shard_read(const pl_shard *shard, uint64_t first, size_t count,
 
 /* ---- writing ---- */
 
-static pl_status flush(pl_shard_writer *w, pl_error *err)
+pl_status pl_shard_writer_flush(pl_shard_writer *writer, pl_error *err)
 {
-    size_t bytes = w->used_bytes;
-    w->used_bytes = 0;
-    return pl_file_append(w->file, w->buffer, bytes, err);
+    size_t bytes = writer->used_bytes;
+    writer->used_bytes = 0;
+    return pl_file_append(writer->file, writer->buffer, bytes, err);
+}
+
+void pl_shard_writer_go_on(pl_shard_writer *writer, pl_file *file,
+                           pl_shard_kind kind, int32_t vocab_size,
+                           uint64_t n_tokens, unsigned char *buffer,
+                           size_t buffer_bytes)
+{
+    PL_CHECK(buffer_bytes >= PL_SHARD_HEADER_BYTES && vocab_size > 0);
+    PL_CHECK(kind == PL_SHARD_WIDE || vocab_size <= PL_SHARD_NARROW_VOCAB);
+    *writer = (pl_shard_writer){ .file = file,
+                                 .kind = kind,
+                                 .vocab_size = vocab_size,
+                                 .n_tokens = n_tokens,
+                                 .buffer = buffer,
+                                 .buffer_bytes = buffer_bytes };
 }
 
 pl_status pl_shard_writer_begin(pl_shard_writer *writer, pl_file *file,
@@ -178,20 +193,15 @@ pl_status pl_shard_writer_begin(pl_shard_writer *writer, pl_file *file,
                                 unsigned char *buffer, size_t buffer_bytes,
                                 pl_error *err)
 {
-    PL_CHECK(buffer_bytes >= PL_SHARD_HEADER_BYTES && vocab_size > 0);
-    PL_CHECK(kind == PL_SHARD_WIDE || vocab_size <= PL_SHARD_NARROW_VOCAB);
-    *writer = (pl_shard_writer){ .file = file,
-                                 .kind = kind,
-                                 .vocab_size = vocab_size,
-                                 .buffer = buffer,
-                                 .buffer_bytes = buffer_bytes };
+    pl_shard_writer_go_on(writer, file, kind, vocab_size, 0, buffer,
+                          buffer_bytes);
     /* Without the count, which isn't known yet: a file that is left like this
      * is refused. */
     memset(buffer, 0, PL_SHARD_HEADER_BYTES);
     put(buffer, kinds[kind].magic, 4);
     put(buffer + 4, kinds[kind].version, 4);
     writer->used_bytes = pl_shard_header_bytes(kind);
-    return writer->used_bytes ? flush(writer, err) : PL_OK;
+    return writer->used_bytes ? pl_shard_writer_flush(writer, err) : PL_OK;
 }
 
 pl_status pl_shard_writer_put(pl_shard_writer *writer, const int32_t *ids,
@@ -201,7 +211,7 @@ pl_status pl_shard_writer_put(pl_shard_writer *writer, const int32_t *ids,
     for (size_t i = 0; i < count; i++) {
         PL_CHECK(ids[i] >= 0 && ids[i] < writer->vocab_size);
         if (writer->buffer_bytes - writer->used_bytes < width) {
-            pl_status status = flush(writer, err);
+            pl_status status = pl_shard_writer_flush(writer, err);
             if (status)
                 return status;
         }
@@ -215,7 +225,7 @@ pl_status pl_shard_writer_put(pl_shard_writer *writer, const int32_t *ids,
 pl_status pl_shard_writer_end(pl_shard_writer *writer, pl_error *err)
 {
     unsigned char count[8];
-    pl_status status = flush(writer, err);
+    pl_status status = pl_shard_writer_flush(writer, err);
     if (status || writer->kind == PL_SHARD_NANOGPT)
         return status;
     put(count, writer->n_tokens, sizeof count);

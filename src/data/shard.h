@@ -80,10 +80,19 @@ PL_MUST_CHECK pl_status pl_shard_writer_begin(pl_shard_writer *writer,
                                               unsigned char *buffer,
                                               size_t buffer_bytes,
                                               pl_error *err);
+/* Goes on with a shard of `n_tokens` tokens: `file` ends behind the last of
+ * them. */
+void pl_shard_writer_go_on(pl_shard_writer *writer, pl_file *file,
+                           pl_shard_kind kind, int32_t vocab_size,
+                           uint64_t n_tokens, unsigned char *buffer,
+                           size_t buffer_bytes);
 /* An id outside the vocabulary is a broken invariant: ours to avoid. */
 PL_MUST_CHECK pl_status pl_shard_writer_put(pl_shard_writer *writer,
                                             const int32_t *ids, size_t count,
                                             pl_error *err);
+/* Hands what is left to the file. */
+PL_MUST_CHECK pl_status pl_shard_writer_flush(pl_shard_writer *writer,
+                                              pl_error *err);
 /* Writes what is left, and the count into the header. The file stays open. */
 PL_MUST_CHECK pl_status pl_shard_writer_end(pl_shard_writer *writer,
                                             pl_error *err);

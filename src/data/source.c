@@ -318,6 +318,16 @@ void pl_source_where(const pl_source *source, char out[PL_SOURCE_WHERE_BYTES])
              kinds[s->last.format], (unsigned long long)s->last.number);
 }
 
+pl_source_format pl_source_last_format(const pl_source *source)
+{
+    return source->last.format;
+}
+
+uint64_t pl_source_last_file_bytes(const pl_source *source)
+{
+    return source->list.files[source->last.file].bytes;
+}
+
 /* ---- about the whole ---- */
 
 const pl_source_list *pl_source_files(const pl_source *source)

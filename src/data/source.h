@@ -98,6 +98,11 @@ PL_MUST_CHECK pl_status pl_source_seek(pl_source *source, pl_source_place place,
  * "x.txt, byte 1048576" (the first byte's place). */
 void pl_source_where(const pl_source *source, char out[PL_SOURCE_WHERE_BYTES]);
 
+/* What the file is that it came from; never AUTO. */
+pl_source_format pl_source_last_format(const pl_source *source);
+/* That file's bytes on the disk; 0 for standard input. */
+uint64_t pl_source_last_file_bytes(const pl_source *source);
+
 /* ---- about the whole ---- */
 
 /* The files, in their order. */

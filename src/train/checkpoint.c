@@ -82,6 +82,23 @@ static pl_status write_text(const char *folder, const char *file,
     return pl_file_replace(path, text, bytes, err);
 }
 
+/* The token that stands between documents: the tokenizer's, GPT-2's where
+ * there is none but the ids look like it. */
+static void put_end_token(const pl_session *session, pl_json_text *j,
+                          const char *key)
+{
+    const pl_tokenizer *tokenizer = &session->tokenizer;
+    int32_t id = -1;
+    if (tokenizer->kind == PL_TOKENIZER_BPE)
+        id = pl_bpe_special(tokenizer->bpe, "<|endoftext|>");
+    else if (tokenizer->kind == PL_TOKENIZER_NONE && session->shape.V >= 50257)
+        id = 50256;
+    if (id >= 0)
+        pl_json_text_whole(j, key, (uint64_t)id);
+    else
+        pl_json_text_raw(j, key, "null");
+}
+
 /* Hugging Face's GPT-2. A head_dim of its own can't be said there. */
 static pl_status write_hf_config(pl_session *session, const char *folder,
                                  pl_error *err)
@@ -104,8 +121,8 @@ static pl_status write_hf_config(pl_session *session, const char *folder,
     pl_json_text_real(&j, "attn_pdrop", session->config->dropout);
     pl_json_text_real(&j, "resid_pdrop", session->config->dropout);
     pl_json_text_raw(&j, "tie_word_embeddings", "true");
-    pl_json_text_raw(&j, "bos_token_id", s->V >= 50257 ? "50256" : "null");
-    pl_json_text_raw(&j, "eos_token_id", s->V >= 50257 ? "50256" : "null");
+    put_end_token(session, &j, "bos_token_id");
+    put_end_token(session, &j, "eos_token_id");
     if (s->A != s->C)
         pl_json_text_whole(&j, "plimsoll_head_dim", s->D);
     pl_status status = pl_json_text_end(&j, err);
@@ -169,9 +186,10 @@ static pl_status write_parts(pl_session *session, const char *folder,
                                PL_TENSORS_OPTIMIZER, err);
     if (!status)
         status = write_hf_config(session, folder, err);
-    if (!status && session->meta_text)
-        status = write_text(folder, "meta.json", session->meta_text,
-                            session->meta_bytes, err);
+    if (!status && session->tokenizer_file.name)
+        status = write_text(folder, session->tokenizer_file.name,
+                            session->tokenizer_file.text,
+                            session->tokenizer_file.bytes, err);
     if (!status)
         status = write_state(session, folder, err);
     if (!status)

@@ -6,7 +6,8 @@
  *   config.json            for programs that load GPT-2 from a folder
  *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names
  *   state.json             step, best loss, model, every config key
- *   meta.json              the tokenizer, if there is one
+ *   meta.json or           the tokenizer, if there is one
+ *   tokenizer.json
  *
  * A checkpoint is written beside its place and then swapped in. */
 #ifndef PL_TRAIN_CHECKPOINT_H

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "format/safetensors.h"
-#include "text/meta.h"
 #include "train/checkpoint.h"
 #include "train/tensors.h"
 
@@ -352,29 +351,49 @@ pl_status pl_checkpoint_load(pl_session *session, const char *folder,
     return visit(session, session, folder, err);
 }
 
-pl_status pl_checkpoint_check_tokenizer(const pl_session *session,
-                                        const char *folder, pl_error *err)
+/* Whether the folder has this file with exactly these bytes; both may be
+ * absent. */
+static pl_status same_file(const pl_session *session, const char *folder,
+                           const char *name, int *same, pl_error *err)
 {
+    const pl_tokenizer_text *want = &session->tokenizer_file;
     char path[PL_PATH_BYTES], *text;
     size_t bytes;
     pl_file_kind kind;
-    pl_status status = pl_path_join(path, folder, "meta.json", err);
+    int wanted = want->name && strcmp(want->name, name) == 0;
+    pl_status status = pl_path_join(path, folder, name, err);
     if (!status)
         status = pl_file_look(path, &kind, err);
-    if (status || (kind == PL_FILE_ABSENT && !session->meta_text))
+    if (status)
         return status;
-    if (kind != PL_FILE_ABSENT && session->meta_text) {
-        status = pl_file_read_all(path, PL_META_MAX_BYTES, session->heap, &text,
-                                  &bytes, err);
+    *same = wanted == (kind != PL_FILE_ABSENT);
+    if (!wanted || !*same)
+        return PL_OK;
+    pl_heap scratch = pl_heap_make(PL_TOKENIZER_MAX_BYTES + 2);
+    status = pl_file_read_all(path, PL_TOKENIZER_MAX_BYTES, &scratch, &text,
+                              &bytes, err);
+    if (!status)
+        *same = bytes == want->bytes && memcmp(text, want->text, bytes) == 0;
+    pl_heap_close(&scratch);
+    return status;
+}
+
+pl_status pl_checkpoint_check_tokenizer(const pl_session *session,
+                                        const char *folder, pl_error *err)
+{
+    static const char *const names[] = { PL_TOKENIZER_META, PL_TOKENIZER_JSON };
+    for (int i = 0; i < 2; i++) {
+        int same = 0;
+        pl_status status = same_file(session, folder, names[i], &same, err);
         if (status)
             return status;
-        if (bytes == session->meta_bytes &&
-            memcmp(text, session->meta_text, bytes) == 0)
-            return PL_OK;
+        if (!same)
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s/%s: the checkpoint's vocabulary is not that of "
+                           "%s: the same token would mean something else. "
+                           "Resume with the data it was trained on, or start "
+                           "anew in another out_dir",
+                           folder, names[i], session->dataset.folder);
     }
-    return pl_fail(err, PL_E_CONFIG,
-                   "%s: the checkpoint's vocabulary is not that of %s: the "
-                   "same token would mean something else. Resume with the "
-                   "data it was trained on, or start anew in another out_dir",
-                   path, session->dataset.folder);
+    return PL_OK;
 }

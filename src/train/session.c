@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "base/threads.h"
 #include "data/batch.h"
-#include "text/meta.h"
 #include "train/checkpoint.h"
 #include "train/outdir.h"
 #include "train/rehearse.h"
@@ -139,9 +138,9 @@ static pl_status open_tokens(pl_session *session, pl_error *err)
         status = pl_batch_check(shards->name, shards->n_tokens,
                                 (size_t)config->block_size, err);
     }
-    if (!status && session->tokenizer.kind != PL_TOKENIZER_NONE)
-        status = pl_meta_write(&session->tokenizer, session->heap,
-                               &session->meta_text, &session->meta_bytes, err);
+    if (!status)
+        status = pl_tokenizer_write(&session->tokenizer, session->heap,
+                                    &session->tokenizer_file, err);
     if (status)
         pl_dataset_close(&session->dataset);
     session->has_dataset = !status;
@@ -283,8 +282,8 @@ static pl_status open_surroundings(pl_session *session,
     status = open_tokens(session, err);
     if (status)
         return status;
-    status = make_plan(session, machine, (size_t)session->tokenizer.vocab_size,
-                       err);
+    status = make_plan(session, machine,
+                       pl_tokenizer_model_vocab(&session->tokenizer), err);
     if (!status && !session->config->eval_only)
         status = check_medium(session, machine, err);
     if (!status && !session->config->eval_only)
@@ -360,13 +359,16 @@ static pl_status check_sampling(const pl_session *session, const char *folder,
 {
     if (session->tokenizer.kind == PL_TOKENIZER_NONE)
         return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s: this model was trained on GPT-2's tokens, and this "
-                       "version has no GPT-2 tokenizer to write text with",
+                       "%s has no tokenizer, since the data it was trained on "
+                       "had none. For GPT-2's tokens put GPT-2's vocabulary "
+                       "there, as vocab.json and merges.txt or as "
+                       "tokenizer.json: `plimsoll prepare --tokenizer=gpt2` "
+                       "writes one beside the tokens",
                        folder);
     if ((size_t)session->tokenizer.vocab_size > session->shape.V)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: meta.json has %d tokens, the model in state.json "
-                       "knows %zu: they do not belong together",
+                       "%s: the tokenizer has %d tokens, the model in "
+                       "state.json knows %zu: they do not belong together",
                        folder, session->tokenizer.vocab_size, session->shape.V);
     return pl_checkpoint_check(session, folder, err);
 }

@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "device/device.h"
 #include "model/gpt.h"
+#include "text/tokenizer_file.h"
 #include "train/machine.h"
 #include "train/scaler.h"
 
@@ -28,8 +29,7 @@ typedef struct pl_session {
     pl_dataset dataset; /* training only */
     int has_dataset;
     pl_tokenizer tokenizer;
-    const char *meta_text; /* the tokenizer as meta.json, or NULL */
-    size_t meta_bytes;
+    pl_tokenizer_text tokenizer_file; /* what a checkpoint has of it */
     pl_shape shape;
     pl_gpt gpt;
     pl_device *device;

@@ -1,0 +1,162 @@
+/* data_cli.c: see data_cli.h. */
+#include "cli/data_cli.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/term.h"
+#include "model/gpt.h"
+#include "plan/memory.h"
+#include "text/tokenizer_file.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Code, libraries and stacks: outside of what is planned. */
+enum { RESERVE_BYTES = 5 * 1024 * 1024, THREAD_BYTES = 64 * 1024 };
+
+/* ---- tokenizers ---- */
+
+/* Where script/vocab may have put GPT-2's: beside the output, above it, in
+ * data/, here. */
+static pl_status find_gpt2(char path[PL_PATH_BYTES], const char *out,
+                           int *found, pl_error *err)
+{
+    static const char name[] = "gpt2.tiktoken";
+    char above[PL_PATH_BYTES];
+    pl_status status = pl_path_add(above, out, "", err);
+    if (status)
+        return status;
+    if (above[0])
+        pl_path_cut_to_parent(above);
+    const char *const folders[] = { out, above, "data", "" };
+    *found = 0;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && !*found; i++) {
+        pl_file_kind kind;
+        status = pl_path_join(path, folders[i], name, err);
+        if (!status)
+            status = pl_file_look(path, &kind, err);
+        if (status)
+            return status;
+        *found = kind == PL_FILE_PLAIN;
+    }
+    return PL_OK;
+}
+
+pl_status pl_cli_tokenizer(pl_tokenizer *tokenizer, const pl_config *config,
+                           pl_heap *heap, pl_error *err)
+{
+    const char *name = config->tokenizer;
+    char path[PL_PATH_BYTES];
+    int found = 0;
+    pl_file_kind kind;
+    if (strcmp(name, "byte") == 0) {
+        *tokenizer = pl_tokenizer_make_byte();
+        return PL_OK;
+    }
+    if (strcmp(name, "char") == 0 || name[0] == '\0')
+        return pl_fail(err, PL_E_USAGE,
+                       "which tokenizer? --tokenizer=PATH takes a "
+                       "tokenizer.json, a .tiktoken file, a folder of prepared "
+                       "data or of a checkpoint; or 'byte', or 'gpt2'");
+    pl_status status = pl_file_look(name, &kind, err);
+    if (!status && strcmp(name, "gpt2") == 0 && kind == PL_FILE_ABSENT) {
+        status = find_gpt2(path, config->out, &found, err);
+        if (!status && !found)
+            status = pl_fail(err, PL_E_IO,
+                             "GPT-2's vocabulary isn't here: there is no "
+                             "gpt2.tiktoken in the output's folder, in data/ "
+                             "or in this one. Fetch it with\n"
+                             "  script/vocab data/gpt2.tiktoken\n"
+                             "or name a copy: --tokenizer=PATH");
+        name = path;
+    }
+    if (!status)
+        status = pl_tokenizer_load(tokenizer, name, heap, err);
+    malloc_trim(0); /* what parsing took; the budget counts what is held */
+    return status;
+}
+
+/* ---- sources ---- */
+
+pl_source_options pl_cli_source(const pl_cli_args *args)
+{
+    static const char *const names[] = { "auto", "text", "jsonl", "parquet" };
+    pl_source_options options = {
+        .paths = args->paths,
+        .path_count = args->path_count,
+        .field = args->config.field,
+    };
+    for (int i = 0; i < 4; i++)
+        if (strcmp(args->config.input, names[i]) == 0)
+            options.format = (pl_source_format)i;
+    return options;
+}
+
+/* ---- memory ---- */
+
+pl_status pl_cli_data_budget(pl_cli_budget *budget, const pl_config *config,
+                             pl_heap *heap, pl_error *err)
+{
+    pl_machine machine;
+    pl_memory_offer offer = { 0 };
+    pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
+                                      err);
+    if (status)
+        return status;
+    budget->threads = (int)pl_gpt_threads(config);
+    budget->budget_bytes = machine.budget_bytes;
+    size_t held = 0;
+    if (!pl_memory_offer_make(&offer, "", NULL))
+        held = offer.held_bytes;
+    held += RESERVE_BYTES + (size_t)budget->threads * THREAD_BYTES;
+    if (machine.budget_bytes <= held)
+        return pl_fail(err, PL_E_MEMORY,
+                       "the program and the tokenizer take %zu bytes, the "
+                       "budget is %zu (%s)",
+                       held, machine.budget_bytes, machine.budget_from);
+    budget->left_bytes = machine.budget_bytes - held;
+    return PL_OK;
+}
+
+void pl_cli_print_peak(const pl_cli_budget *budget)
+{
+    size_t peak;
+    if (pl_memory_peak_bytes(&peak, NULL))
+        return;
+    printf("peak memory: %s of %s (%zu bytes)\n", pl_term_bytes(peak).text,
+           pl_term_bytes(budget->budget_bytes).text, peak);
+    if (peak > budget->budget_bytes)
+        pl_log_say(&pl_term_log, PL_LOG_WARN,
+                   "the process held more than the budget: please report "
+                   "this, with the command");
+}
+
+/* ---- progress ---- */
+
+pl_cli_pace pl_cli_pace_begin(void)
+{
+    return (pl_cli_pace){ .began = pl_clock_seconds() };
+}
+
+void pl_cli_pace_show(pl_cli_pace *pace, const pl_cli_way *way)
+{
+    double now = pl_clock_seconds(), gone = now - pace->began;
+    char share[32] = "", rest[64] = "", tokens[64] = "";
+    if (now - pace->shown < 0.1 || gone < 0.5)
+        return;
+    pace->shown = now;
+    if (way->total_bytes) {
+        double part = (double)way->done_bytes / (double)way->total_bytes;
+        snprintf(share, sizeof share, " %3.0f %%", 100.0 * part);
+        if (part > 0.0)
+            snprintf(rest, sizeof rest, ", %s left",
+                     pl_term_duration(gone * (1.0 - part) / part).text);
+    }
+    if (way->tokens)
+        snprintf(tokens, sizeof tokens, ", %s tokens",
+                 pl_term_count(way->tokens).text);
+    pl_term_progress("%s%s  %.0f MB/s, %s documents%s%s", way->doing, share,
+                     (double)way->text_bytes / gone / 1e6,
+                     pl_term_count(way->documents).text, tokens, rest);
+}

@@ -1,0 +1,216 @@
+/* crew.c: see crew.h. */
+#include "data/crew.h"
+
+#include "base/check.h"
+#include "data/pieces.h"
+#include "text/pretok.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    PART_BYTES = 128 * 1024,
+    /* Of two parts in a row one has half of PART_BYTES, but for the last. */
+    PIECE_PARTS = 4 * (PL_SOURCE_PIECE_BYTES / PART_BYTES) + 4,
+};
+
+typedef struct load {
+    pl_crew_load out;
+    char *text;
+    size_t bytes;
+    pl_crew_part *parts;
+    int32_t *ids;
+} load;
+
+typedef struct crew {
+    const pl_crew_options *options;
+    load loads[2];
+    size_t part_room;
+    pl_piece piece; /* the one that is being cut; NONE: none */
+    size_t used;    /* bytes of it */
+    pl_crew_tally tally;
+    int ended;
+    /* a round */
+    load *now, *other;
+    atomic_size_t next;
+    pl_status status;
+    pl_error *err;
+} crew;
+
+static size_t part_room(size_t load_bytes)
+{
+    return load_bytes / 512 + PIECE_PARTS;
+}
+
+size_t pl_crew_bytes(size_t load_bytes, pl_crew_ids ids)
+{
+    size_t parts = part_room(load_bytes);
+    size_t one = load_bytes + parts * sizeof(pl_crew_part);
+    if (ids == PL_CREW_IDS)
+        one += (load_bytes + parts) * sizeof(int32_t);
+    return 2 * one + sizeof(crew) + 4096;
+}
+
+static pl_status open_load(crew *c, load *l, pl_heap *heap)
+{
+    size_t bytes = c->options->load_bytes;
+    pl_status status = pl_heap_take(heap, &l->text, bytes, 1, c->err);
+    if (!status)
+        status = pl_heap_take(heap, &l->parts, c->part_room, sizeof *l->parts,
+                              c->err);
+    if (!status && c->options->ids == PL_CREW_IDS)
+        status = pl_heap_take(heap, &l->ids, bytes + c->part_room,
+                              sizeof *l->ids, c->err);
+    l->out.parts = l->parts;
+    return status;
+}
+
+/* ---- reading ---- */
+
+static void begin_document(crew *c)
+{
+    const pl_crew_options *o = c->options;
+    uint64_t size = c->piece.bytes;
+    if (c->piece.part == PL_PIECE_FIRST &&
+        pl_source_last_file_bytes(o->source) > size)
+        size = pl_source_last_file_bytes(o->source);
+    c->tally.mark = o->mark && o->mark(o->context, &c->tally, size);
+    c->tally.documents++;
+}
+
+/* One part for each PART_BYTES, if the text can be cut there. */
+static void add_parts(crew *c, load *l, size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        size_t size = bytes - at, cut = 0;
+        const char *text = l->text + l->bytes + at;
+        if (size > PART_BYTES)
+            cut = pl_pretok_cut(text, PART_BYTES);
+        if (cut)
+            size = cut;
+        PL_CHECK(l->out.count < c->part_room);
+        l->parts[l->out.count] = (pl_crew_part){
+            .text = text,
+            .bytes = size,
+            .mark = (int)c->tally.mark,
+            .ids = l->ids ? l->ids + l->bytes + at + l->out.count : NULL,
+        };
+        l->out.count++;
+        at += size;
+    }
+}
+
+/* The next piece of a document, or of a piece that is too long; *bytes is 0
+ * where the load has no more room. */
+static void fill_piece(crew *c, load *l, size_t *bytes)
+{
+    const pl_crew_options *o = c->options;
+    const char *text = c->piece.text + c->used;
+    size_t left = c->piece.bytes - c->used, take = left, extra = 0;
+    if (left > PL_SOURCE_PIECE_BYTES)
+        take = pl_pieces_cut(text, PL_SOURCE_PIECE_BYTES);
+    *bytes = 0;
+    if (take + 1 > o->load_bytes - l->bytes ||
+        c->part_room - l->out.count < PIECE_PARTS)
+        return;
+    if (c->used == 0 && pl_piece_begins(c->piece.part))
+        begin_document(c);
+    memcpy(l->text + l->bytes, text, take);
+    int ends = take == left && pl_piece_ends(c->piece.part);
+    if (ends && o->ends == PL_CREW_LINE_ENDS &&
+        pl_source_last_format(o->source) != PL_SOURCE_TEXT) {
+        l->text[l->bytes + take] = '\n';
+        extra = 1;
+    }
+    add_parts(c, l, take + extra);
+    l->parts[l->out.count - 1].ends = ends;
+    l->bytes += take + extra;
+    c->used += take;
+    c->tally.text_bytes += take;
+    c->tally.marked_bytes += c->tally.mark ? take : 0;
+    *bytes = take;
+}
+
+static pl_status read_load(crew *c, load *l)
+{
+    pl_source *source = c->options->source;
+    l->bytes = l->out.count = 0;
+    while (!c->ended) {
+        size_t bytes;
+        if (c->piece.part == PL_PIECE_NONE) {
+            pl_status status = pl_source_next(source, &c->piece, c->err);
+            if (status)
+                return status;
+            c->ended = c->piece.part == PL_PIECE_NONE;
+            c->used = 0;
+            continue;
+        }
+        fill_piece(c, l, &bytes);
+        if (bytes == 0)
+            break;
+        if (c->used < c->piece.bytes)
+            continue;
+        c->tally.in_document = !pl_piece_ends(c->piece.part);
+        c->tally.place = pl_source_tell(source);
+        c->piece.part = PL_PIECE_NONE;
+    }
+    l->out.between = c->piece.part == PL_PIECE_NONE || c->used == 0;
+    l->out.tally = c->tally;
+    l->out.done_bytes = pl_source_done_bytes(source);
+    return PL_OK;
+}
+
+/* ---- the rounds ---- */
+
+static pl_status hand_on(crew *c, load *l)
+{
+    const pl_crew_options *o = c->options;
+    if (l->out.count == 0)
+        return PL_OK;
+    return o->take(o->context, &l->out, c->err);
+}
+
+static void round_of(void *context, int ith, int nth)
+{
+    crew *c = context;
+    size_t i;
+    (void)nth;
+    if (ith == 0) {
+        c->status = hand_on(c, c->other);
+        if (!c->status)
+            c->status = read_load(c, c->other);
+    }
+    while ((i = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) <
+           c->now->out.count)
+        c->options->work(c->options->context, ith, &c->now->parts[i]);
+}
+
+pl_status pl_crew_run(const pl_crew_options *options, pl_heap *heap,
+                      pl_error *err)
+{
+    crew *c;
+    PL_CHECK(options->load_bytes >= PL_CREW_MIN_LOAD_BYTES);
+    pl_status status = pl_heap_take(heap, &c, 1, sizeof *c, err);
+    if (status)
+        return status;
+    c->options = options;
+    c->tally = options->tally;
+    c->err = err;
+    c->part_room = part_room(options->load_bytes);
+    c->now = &c->loads[0];
+    c->other = &c->loads[1];
+    status = open_load(c, c->now, heap);
+    if (!status)
+        status = open_load(c, c->other, heap);
+    if (!status)
+        status = read_load(c, c->now);
+    while (!status && c->now->out.count > 0) {
+        atomic_store(&c->next, 0);
+        pl_threads_run(options->threads, round_of, c);
+        status = c->status;
+        load *worked = c->now;
+        c->now = c->other;
+        c->other = worked;
+    }
+    return status ? status : hand_on(c, c->other);
+}
