@@ -273,7 +273,10 @@ size_t pl_key_commands(pl_key key, char *text, size_t size);
  * the length that it needs, as snprintf does. */
 size_t pl_key_takes(pl_key key, char *text, size_t size);
 
-enum { PL_TAKES_BYTES = 128, PL_COMMANDS_BYTES = 128 }; /* enough for any row of the table */
+enum {
+    PL_TAKES_BYTES = 128,
+    PL_COMMANDS_BYTES = 128
+}; /* enough for any row of the table */
 
 /* Whether `text` is one of the key's choices, or it has none. */
 bool pl_key_allows(pl_key key, const char *text);

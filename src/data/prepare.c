@@ -50,19 +50,15 @@ static pl_status share_out(pl_prepare_job *j)
                        "beside the tokenizer, there are %zu. Raise memory, or "
                        "lower threads.",
                        threads, least, all);
+    size_t spare = all - least;
     j->cache_bytes = MIN_CACHE_BYTES;
     while (j->cache_bytes < PL_BPE_CACHE_BYTES &&
-           32 * threads * j->cache_bytes <= all)
+           threads * j->cache_bytes <= spare / 4) {
+        spare -= threads * j->cache_bytes;
         j->cache_bytes *= 2;
-    size_t rest = all - least + (size_t)PL_SOURCE_MIN_BYTES +
-                  threads * MIN_CACHE_BYTES;
-    if (threads * j->cache_bytes + PL_SOURCE_MIN_BYTES > rest)
-        j->cache_bytes = MIN_CACHE_BYTES;
-    rest -= threads * j->cache_bytes;
-    j->load_bytes = PL_CREW_MIN_LOAD_BYTES;
-    size_t more = rest / 2 /
-                  11; /* a load takes ten times its text, and a bit */
-    j->load_bytes += more;
+    }
+    /* A load takes ten times its text, and a bit. */
+    j->load_bytes = PL_CREW_MIN_LOAD_BYTES + spare / 2 / 11;
     if (j->load_bytes > MAX_LOAD_BYTES)
         j->load_bytes = MAX_LOAD_BYTES;
     size_t loads = pl_crew_bytes(j->load_bytes, PL_CREW_IDS);

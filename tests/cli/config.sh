@@ -46,7 +46,8 @@ expect 0 "$PLIMSOLL" --help
 says '^  prepare '
 expect 0 "$PLIMSOLL" --version
 says '^plimsoll [0-9]+\.[0-9]+\.[0-9]+$'
-for command in plan explain train eval sample prepare config; do
+for command in plan explain train eval sample prepare config tokenizer \
+    tokenize inspect; do
     expect 0 "$PLIMSOLL" "$command" --help
     says "^usage: plimsoll $command "
 done

@@ -237,7 +237,8 @@ static void a_key_of_another_command_is_refused(void **state)
 {
     fixture *f = *state;
     argument_refused(f, "--temperature=1", PL_E_USAGE, "is a key of sample");
-    argument_refused(f, "--tokenizer=byte", PL_E_USAGE, "is a key of prepare");
+    argument_refused(f, "--tokenizer=byte", PL_E_USAGE,
+                     "is a key of prepare, tokenize and inspect");
     assert_int_equal(pl_config_override(&f->cfg, "--temperature=0.5",
                                         PL_FOR_SAMPLE, &f->heap, &f->err),
                      PL_OK);

@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 #include "data/prepare.h"
 #include "support/scratch.h"
+#include "text/bpe_read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +26,7 @@ static int set_up(void **state)
     memset(&result, 0, sizeof result);
     scratch_open(&dir);
     snprintf(out_folder, sizeof out_folder, "%s/out", dir.folder);
-    heap = pl_heap_make(PL_PREPARE_HEAP_BYTES);
+    heap = pl_heap_make(64 << 20);
     files_before = scratch_open_files();
     return 0;
 }
@@ -48,11 +49,17 @@ static void assert_says(const char *part)
 static pl_prepare_options options_for(const char *const *paths, size_t count,
                                       pl_tokenizer_kind kind)
 {
-    return (pl_prepare_options){ .paths = paths,
-                                 .path_count = count,
-                                 .folder = out_folder,
-                                 .tokenizer = kind,
-                                 .val_fraction = 0.1 };
+    static pl_tokenizer byte;
+    byte = pl_tokenizer_make_byte();
+    return (pl_prepare_options){
+        .source = { .paths = paths, .path_count = count },
+        .folder = out_folder,
+        .tokenizer = kind == PL_TOKENIZER_BYTE ? &byte : NULL,
+        .end_token = PL_PREPARE_NO_TOKEN,
+        .val_fraction = 0.1,
+        .threads = 2,
+        .memory_bytes = pl_prepare_min_bytes(2),
+    };
 }
 
 static pl_status prepare_file(const char *path, pl_tokenizer_kind kind)
@@ -276,15 +283,13 @@ static void what_is_no_text_is_refused(void **state)
         prepare_file(scratch_path(&dir, "absent.txt"), PL_TOKENIZER_CHAR),
         PL_E_IO);
     assert_says("absent.txt");
-    assert_int_equal(prepare_file(dir.folder, PL_TOKENIZER_CHAR), PL_E_IO);
-    assert_says("a folder");
     pl_prepare_options options = options_for(NULL, 0, PL_TOKENIZER_CHAR);
     assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_USAGE);
     const char *paths[] = { scratch_path(&dir, "text.txt") };
     options = options_for(paths, 1, PL_TOKENIZER_CHAR);
     options.val_fraction = 1.0;
     assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_USAGE);
-    assert_int_equal(scratch_count(out_folder), -1);
+    assert_true(scratch_count(out_folder) <= 0);
 }
 
 typedef struct watch {
@@ -292,12 +297,13 @@ typedef struct watch {
     int calls, stop_at;
 } watch;
 
-static void see_progress(void *context, uint64_t done, uint64_t total)
+static void see_progress(void *context, const pl_prepare_progress *progress)
 {
     watch *w = context;
-    assert_true(done >= w->done && done <= total);
-    w->done = done;
-    w->total = total;
+    assert_true(progress->done_bytes >= w->done &&
+                progress->done_bytes <= progress->total_bytes);
+    w->done = progress->done_bytes;
+    w->total = progress->total_bytes;
 }
 
 static pl_prepare_wish wish_after(void *context)
@@ -320,38 +326,80 @@ static void progress_counts_both_passes(void **state)
     assert_int_equal(w.total, 24);
 }
 
-static void a_stop_leaves_the_old_data_whole(void **state)
+/* Stops at every place that there is, and goes on from there. */
+static void a_stop_leaves_the_old_data_and_the_next_run_goes_on(void **state)
 {
     (void)state;
-    enum { N = 1000000 };
-    char *text = calloc(N, 1);
+    enum { N = 12000000 };
+    char *text = malloc(N);
     assert_non_null(text);
-    assert_int_equal(prepare_text("0123456789", 10, PL_TOKENIZER_CHAR), PL_OK);
+    for (size_t i = 0; i < N; i++)
+        text[i] = i % 7 == 6 ? ' ' : (char)('a' + i % 26);
+    assert_int_equal(prepare_text("0123456789", 10, PL_TOKENIZER_BYTE), PL_OK);
     scratch_write(scratch_path(&dir, "long"), text, N);
     char path[SCRATCH_PATH_BYTES + 8];
     snprintf(path, sizeof path, "%s/long", dir.folder);
     const char *paths[] = { path };
     int stops = 0;
-    for (watch w = { .stop_at = 1 };; w.stop_at++, stops++) {
-        w.calls = 0;
-        w.done = 0;
-        pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_CHAR);
+    for (;; stops++) {
+        watch w = { .stop_at = 2 };
+        pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_BYTE);
         options.wish = wish_after;
         options.context = &w;
-        pl_heap_close(&heap);
+        options.shard_tokens = 5000000;
         pl_status status = pl_prepare(&options, &heap, &result, &err);
         if (status == PL_OK)
             break;
         assert_int_equal(status, PL_E_STOPPED);
-        static const int val[] = { 9 };
+        assert_says("prepare.part");
+        static const int val[] = { '9' };
         assert_tokens("out/val.bin", val, 1);
-        assert_int_equal(scratch_count(out_folder), 3);
+        assert_int_equal(scratch_count(out_folder), 4);
     }
-    assert_true(stops > 6);
-    struct stat info;
-    assert_int_equal(stat(scratch_path(&dir, "out/train.bin"), &info), 0);
-    assert_int_equal(info.st_size, 2 * 900000);
+    assert_true(stops > 2);
+    assert_true(result.resumed_bytes > 0);
+    assert_int_equal(scratch_count(out_folder), 5); /* 3 + 1 shards, meta */
+    assert_int_equal(result.train_tokens, N / 10 * 9);
+    size_t at = 0;
+    static const char *const names[] = { "out/train_000000.bin",
+                                         "out/train_000001.bin",
+                                         "out/train_000002.bin",
+                                         "out/val_000000.bin" };
+    for (int f = 0; f < 4; f++) {
+        size_t size;
+        char *data = scratch_read(scratch_path(&dir, names[f]), &size);
+        if (!data)
+            continue; /* there are two shards that train, or three */
+        for (size_t i = 0; i < size; i += 2, at++)
+            if (data[i] != text[at] || data[i + 1])
+                fail_msg("%s: token %zu", names[f], i / 2);
+        free(data);
+    }
+    assert_int_equal(at, N);
     free(text);
+}
+
+static void other_settings_begin_anew(void **state)
+{
+    (void)state;
+    enum { N = 12000000 };
+    char *text = malloc(N);
+    assert_non_null(text);
+    memset(text, 'x', N);
+    scratch_write(scratch_path(&dir, "text.txt"), text, N);
+    free(text);
+    const char *paths[] = { scratch_path(&dir, "text.txt") };
+    watch w = { .stop_at = 3 };
+    pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_BYTE);
+    options.wish = wish_after;
+    options.context = &w;
+    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_STOPPED);
+    options.val_fraction = 0.2;
+    options.wish = NULL;
+    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_OK);
+    assert_int_equal(result.resumed_bytes, 0);
+    assert_int_equal(result.val_tokens, N / 5);
+    assert_int_equal(scratch_count(out_folder), 3);
 }
 
 /* Appends to the text between the passes. */
@@ -384,6 +432,113 @@ static void a_text_that_changes_meanwhile_is_noticed(void **state)
     }
 }
 
+/* Twenty documents of JSON lines, all of one size. */
+static const char *write_documents(void)
+{
+    char lines[20 * 40];
+    size_t used = 0;
+    for (int i = 0; i < 20; i++)
+        used += (size_t)snprintf(lines + used, sizeof lines - used,
+                                 "{\"text\": \"doc %c%c\"}\n", 'a' + i,
+                                 'a' + i);
+    scratch_write(scratch_path(&dir, "d.jsonl"), lines, used);
+    return scratch_path(&dir, "d.jsonl");
+}
+
+static void documents_of_a_bpe_end_and_validate_whole(void **state)
+{
+    (void)state;
+    const char *paths[] = { write_documents() };
+    pl_bpe *bpe;
+    assert_int_equal(
+        pl_bpe_load(&bpe, "tests/golden/tokens.tiktoken", &heap, &err), PL_OK);
+    pl_tokenizer tokenizer = pl_tokenizer_make_bpe(bpe);
+    int32_t end = pl_bpe_special(bpe, "<|endoftext|>");
+    assert_true(end >= 0);
+    pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_CHAR);
+    options.tokenizer = &tokenizer;
+    options.end_token = end;
+    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_OK);
+    assert_int_equal(result.documents, 20);
+    assert_string_equal(result.tokenizer_file, "tokenizer.json");
+    pl_dataset set;
+    assert_int_equal(pl_dataset_open(&set, dir.folder, "out", &heap, &err),
+                     PL_OK);
+    assert_int_equal(set.tokenizer.kind, PL_TOKENIZER_BPE);
+    int ends[2] = { 0, 0 };
+    for (int split = 0; split < 2; split++) {
+        const pl_shard_set *shards = &set.shards[split];
+        int32_t ids[1000];
+        size_t count = (size_t)shards->n_tokens;
+        assert_true(count < 1000);
+        assert_int_equal(pl_shard_set_read(shards, 0, count, ids,
+                                           set.tokenizer.vocab_size, &err),
+                         PL_OK);
+        for (size_t i = 0; i < count; i++)
+            ends[split] += ids[i] == end;
+        assert_int_equal(ids[count - 1], end);
+    }
+    assert_int_equal(ends[PL_SPLIT_TRAIN], 18);
+    assert_int_equal(ends[PL_SPLIT_VAL], 2);
+    pl_dataset_close(&set);
+}
+
+static void documents_of_bytes_are_lines_of_one_text(void **state)
+{
+    (void)state;
+    const char *paths[] = { write_documents() };
+    pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_BYTE);
+    options.val_fraction = 0.5;
+    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_OK);
+    assert_int_equal(result.train_tokens, 70); /* 20 x "doc aa\n" / 2 */
+    assert_int_equal(result.val_tokens, 70);
+    size_t bytes;
+    char *train = scratch_read(scratch_path(&dir, "out/train.bin"), &bytes);
+    for (size_t i = 0; i < bytes / 2; i++)
+        assert_int_equal(train[2 * i] == '\n', i % 7 == 6);
+    free(train);
+}
+
+static void the_end_that_validates_may_reach_over_shards(void **state)
+{
+    (void)state;
+    for (int shard = 1; shard <= 12; shard++) {
+        static const pl_shard_kind kinds[] = { PL_SHARD_NANOGPT, PL_SHARD_LLMC,
+                                               PL_SHARD_WIDE };
+        scratch_write(scratch_path(&dir, "t"), "0123456789", 10);
+        const char *paths[] = { scratch_path(&dir, "t") };
+        pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_CHAR);
+        options.val_fraction = 0.4;
+        options.shard_tokens = (uint64_t)shard;
+        options.kind = kinds[shard % 3];
+        assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_OK);
+        pl_dataset set;
+        int32_t ids[10];
+        assert_int_equal(pl_dataset_open(&set, dir.folder, "out", &heap, &err),
+                         PL_OK);
+        assert_int_equal(set.shards[0].n_tokens, 6);
+        assert_int_equal(set.shards[1].n_tokens, 4);
+        assert_int_equal(set.shards[0].count, (6 + shard - 1) / shard);
+        assert_int_equal(pl_shard_set_read(&set.shards[0], 0, 6, ids, 10, &err),
+                         PL_OK);
+        assert_int_equal(
+            pl_shard_set_read(&set.shards[1], 0, 4, ids + 6, 10, &err), PL_OK);
+        for (int i = 0; i < 10; i++)
+            assert_int_equal(ids[i], i);
+        pl_dataset_close(&set);
+    }
+}
+
+static void too_little_memory_says_how_much_is_needed(void **state)
+{
+    (void)state;
+    const char *paths[] = { write_documents() };
+    pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_BYTE);
+    options.memory_bytes--;
+    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_MEMORY);
+    assert_says("Raise memory");
+}
+
 static void preparing_again_replaces_and_keeps_other_files(void **state)
 {
     (void)state;
@@ -412,8 +567,13 @@ int main(void)
         TEST(more_characters_than_16_bits_tell_apart_are_refused),
         TEST(what_is_no_text_is_refused),
         TEST(progress_counts_both_passes),
-        TEST(a_stop_leaves_the_old_data_whole),
+        TEST(a_stop_leaves_the_old_data_and_the_next_run_goes_on),
+        TEST(other_settings_begin_anew),
         TEST(a_text_that_changes_meanwhile_is_noticed),
+        TEST(documents_of_a_bpe_end_and_validate_whole),
+        TEST(documents_of_bytes_are_lines_of_one_text),
+        TEST(the_end_that_validates_may_reach_over_shards),
+        TEST(too_little_memory_says_how_much_is_needed),
         TEST(preparing_again_replaces_and_keeps_other_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
