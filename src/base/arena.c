@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -148,6 +149,11 @@ void pl_heap_close(pl_heap *heap)
         chunk = next;
     }
     *heap = (pl_heap){ .limit_bytes = heap->limit_bytes };
+}
+
+void pl_heap_trim(void)
+{
+    malloc_trim(0);
 }
 
 /* ---- arena ---- */

@@ -48,6 +48,11 @@ PL_MUST_CHECK pl_status pl_heap_text(pl_heap *heap, const char **out,
 void pl_heap_seal(pl_heap *heap);
 void pl_heap_close(pl_heap *heap); /* gives everything back */
 
+/* Makes the C library give back to the system what it keeps of memory that was
+ * freed, ours and that of libraries (a parser's): before a plan counts what
+ * the process holds. */
+void pl_heap_trim(void);
+
 /* ---- arena ---- */
 
 typedef struct pl_arena {

@@ -230,7 +230,7 @@ static pl_status run_bench(pl_cli_args *args, pl_heap *heap, pl_error *err)
     const char *from;
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
     if (!status)
-        status = pl_cli_vocabulary(config, heap, &vocab_size, &from, err);
+        status = pl_cli_vocabulary(config, heap, &vocab_size, NULL, &from, err);
     if (!status)
         status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
     if (!status)

@@ -197,8 +197,8 @@ static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_heap_take(heap, &e, 1, sizeof *e, err);
     if (!status)
-        status = pl_cli_vocabulary(&args->config, heap, &vocab_size, &from,
-                                   err);
+        status = pl_cli_vocabulary(&args->config, heap, &vocab_size, NULL,
+                                   &from, err);
     if (status)
         return status;
     e->config = &args->config;

@@ -365,12 +365,13 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
 
 static pl_status make(plan *p, pl_heap *heap, pl_error *err)
 {
-    size_t vocab_size;
-    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size,
+    size_t vocab_size, held;
+    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size, &held,
                                          &p->vocab_from, err);
     if (!status)
         status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, p->config, heap,
                                 err);
+    p->machine.held_bytes = held;
     if (!status)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);

@@ -78,7 +78,8 @@ static pl_status calibrate(pl_machine *machine, const pl_config *config,
     size_t vocab_size;
     if (machine->rates.source == PL_RATES_MEASURED || config->eval_only)
         return PL_OK;
-    pl_status status = pl_cli_vocabulary(config, heap, &vocab_size, &from, err);
+    pl_status status = pl_cli_vocabulary(config, heap, &vocab_size, NULL, &from,
+                                         err);
     if (status)
         return status;
     pl_term_progress("measuring this machine");

@@ -48,10 +48,11 @@ void pl_cli_say_ignored(const pl_config *config);
 
 /* The vocabulary of a config without opening its tokens: vocab_size, else the
  * dataset's tokenizer if its folder is there, else GPT-2's. *from says which,
- * for people. */
+ * for people; *held_bytes, unless NULL, what the tokenizer holds in a run. */
 PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
                                           pl_heap *heap, size_t *vocab_size,
-                                          const char **from, pl_error *err);
+                                          size_t *held_bytes, const char **from,
+                                          pl_error *err);
 
 /* What the config's keys and this machine allow. */
 PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,

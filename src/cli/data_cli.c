@@ -7,7 +7,6 @@
 #include "plan/memory.h"
 #include "text/tokenizer_file.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,10 +70,7 @@ pl_status pl_cli_tokenizer(pl_tokenizer *tokenizer, const pl_config *config,
                              "or name a copy: --tokenizer=PATH");
         name = path;
     }
-    if (!status)
-        status = pl_tokenizer_load(tokenizer, name, heap, err);
-    malloc_trim(0); /* what parsing took; the budget counts what is held */
-    return status;
+    return status ? status : pl_tokenizer_load(tokenizer, name, heap, err);
 }
 
 /* ---- sources ---- */

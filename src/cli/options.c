@@ -104,13 +104,16 @@ void pl_cli_say_ignored(const pl_config *config)
 }
 
 pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
-                            size_t *vocab_size, const char **from,
-                            pl_error *err)
+                            size_t *vocab_size, size_t *held_bytes,
+                            const char **from, pl_error *err)
 {
     char folder[PL_PATH_BYTES];
     pl_file_kind kind;
     pl_tokenizer tokenizer;
+    size_t ignored;
 
+    held_bytes = held_bytes ? held_bytes : &ignored;
+    *held_bytes = 0;
     *vocab_size = PL_VOCAB_GPT2;
     *from = "GPT-2's 50257 padded, as nanoGPT does";
     if (config->vocab_size != PL_NONE) {
@@ -123,10 +126,13 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
         status = pl_file_look(folder, &kind, err);
     if (status || kind != PL_FILE_FOLDER)
         return status;
-    status = pl_dataset_read_tokenizer(&tokenizer, folder, heap, err);
+    pl_heap scratch = pl_heap_make(heap->limit_bytes);
+    status = pl_dataset_read_tokenizer(&tokenizer, folder, &scratch, err);
+    pl_heap_close(&scratch); /* only its size is asked for */
     if (status)
         return status;
     *vocab_size = pl_tokenizer_model_vocab(&tokenizer);
+    *held_bytes = pl_tokenizer_held_bytes(&tokenizer);
     if (tokenizer.kind != PL_TOKENIZER_NONE)
         *from = "the dataset's tokenizer";
     return PL_OK;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MODEL_ROUND = 64 };
+enum { MODEL_ROUND = 64, HELD_TOKEN_BYTES = 320 };
 
 typedef pl_status reader(pl_tokenizer *tokenizer, const char *path,
                          pl_heap *heap, pl_error *err);
@@ -55,6 +55,7 @@ static pl_status read_bpe(pl_tokenizer *tokenizer, const char *path,
 {
     pl_bpe *bpe;
     pl_status status = pl_bpe_load(&bpe, path, heap, err);
+    pl_heap_trim(); /* a large file's JSON is many times its size */
     if (!status)
         *tokenizer = pl_tokenizer_make_bpe(bpe);
     return status;
@@ -139,4 +140,11 @@ size_t pl_tokenizer_model_vocab(const pl_tokenizer *tokenizer)
     if (tokenizer->kind != PL_TOKENIZER_BPE)
         return size;
     return (size + MODEL_ROUND - 1) / MODEL_ROUND * MODEL_ROUND;
+}
+
+size_t pl_tokenizer_held_bytes(const pl_tokenizer *tokenizer)
+{
+    if (tokenizer->kind != PL_TOKENIZER_BPE)
+        return 0;
+    return (size_t)tokenizer->vocab_size * HELD_TOKEN_BYTES;
 }

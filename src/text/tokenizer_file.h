@@ -47,4 +47,8 @@ PL_MUST_CHECK pl_status pl_tokenizer_write(const pl_tokenizer *tokenizer,
  * char and byte as they are. */
 size_t pl_tokenizer_model_vocab(const pl_tokenizer *tokenizer);
 
+/* What a tokenizer and its text hold of memory at the most, beside what any
+ * program does: bpe's tables; GPT-2's take 13 MB. A plan counts it. */
+size_t pl_tokenizer_held_bytes(const pl_tokenizer *tokenizer);
+
 #endif

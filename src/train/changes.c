@@ -287,6 +287,7 @@ static pl_status count_tables(pricing *p)
     if (!status)
         status = pl_run_plan_tables(&p->plan->gpt.shape, &base, &heap,
                                     &p->tables_bytes, p->err);
+    p->tables_bytes += pl_run_plan_held(p->machine);
     pl_heap_close(&heap);
     return status;
 }

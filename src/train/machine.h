@@ -15,6 +15,7 @@ enum { PL_MACHINE_TEXT_BYTES = 256 };
 typedef struct pl_machine {
     size_t budget_bytes; /* of arena and reserve; SIZE_MAX: no limit known */
     char budget_from[PL_MACHINE_TEXT_BYTES]; /* who says so, for people */
+    size_t held_bytes; /* by a tokenizer, beside the plan's own tables */
     pl_rates rates;
     size_t width;             /* n_embd, which the rates depend on */
     const char *cache_folder; /* where rates are remembered; NULL: nowhere */

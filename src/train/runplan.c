@@ -38,6 +38,11 @@ size_t pl_run_plan_arena_budget(size_t budget_bytes, const pl_shape *shape,
     return (budget_bytes - fixed) / 513 * 512;
 }
 
+size_t pl_run_plan_held(const pl_machine *machine)
+{
+    return machine->held_bytes / RESERVE_TABLES;
+}
+
 /* Those of the longest lists that a search tries. */
 pl_status pl_run_plan_tables(const pl_shape *shape, const pl_gpt_layout *base,
                              pl_heap *heap, size_t *bytes, pl_error *err)
@@ -120,6 +125,7 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
         status = pl_run_plan_tables(&shape, &base, heap, &tables, err);
     if (status)
         return status;
+    tables += pl_run_plan_held(machine);
     pl_fit_wish wish = pl_run_plan_wish(config);
     wish.budget_bytes = pl_run_plan_arena_budget(machine->budget_bytes, &shape,
                                                  &base, tables);

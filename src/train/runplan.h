@@ -45,6 +45,9 @@ PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
                                            pl_heap *heap, size_t *bytes,
                                            pl_error *err);
 
+/* What a tokenizer adds to these tables. */
+size_t pl_run_plan_held(const pl_machine *machine);
+
 /* The largest arena whose reserve still fits beside it. */
 size_t pl_run_plan_arena_budget(size_t budget_bytes, const pl_shape *shape,
                                 const pl_gpt_layout *layout,

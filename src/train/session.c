@@ -230,10 +230,12 @@ static pl_status check_values(const pl_config *config, pl_error *err)
 /* ---- sessions ---- */
 
 /* The plan, or the reason why there is none that fits. */
-static pl_status make_plan(pl_session *session, const pl_machine *machine,
+static pl_status make_plan(pl_session *session, const pl_machine *given,
                            size_t vocab_size, pl_error *err)
 {
     pl_run_plan plan;
+    pl_machine own = *given, *machine = &own;
+    own.held_bytes = pl_tokenizer_held_bytes(&session->tokenizer);
     pl_status status = pl_run_plan_make(&plan, session->config, machine,
                                         vocab_size, session->log, session->heap,
                                         err);
