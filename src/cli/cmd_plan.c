@@ -157,6 +157,12 @@ static void print_total(const plan *p)
            pl_term_bytes(p->run.total_bytes).text, pl_term_out_end());
 }
 
+static double tokens_per_second(const plan *p)
+{
+    return (double)(micro_steps(p) * p->run.gpt.layout.micro) *
+           (double)p->run.gpt.shape.T / p->run.update_seconds;
+}
+
 static const char *rates_text(const plan *p)
 {
     switch (p->machine.rates.source) {
@@ -180,6 +186,13 @@ static void print_layout(const plan *p)
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
            pl_term_duration(p->run.update_seconds).text, rates_text(p));
+    printf(
+        "%srun%s         %.0f tokens/s; %s for %lld updates, without the "
+        "evaluations\n",
+        pl_term_out(PL_TERM_BOLD), pl_term_out_end(), tokens_per_second(p),
+        pl_term_duration(p->run.update_seconds * (double)p->config->max_iters)
+            .text,
+        (long long)p->config->max_iters);
     if (!fit->has_runner_up)
         return;
     pl_run_plan_layout_text(&fit->runner_up.layout, L, batches, text,
@@ -284,6 +297,7 @@ static void put_fit(pl_json_text *j, const plan *p)
     pl_json_text_whole(j, "smallest_arena_bytes",
                        p->run.fit.smallest.arena_bytes);
     pl_json_text_real(j, "predicted_step_ms", 1e3 * p->run.update_seconds);
+    pl_json_text_real(j, "predicted_tokens_per_second", tokens_per_second(p));
     pl_json_text_string(
         j, "rates",
         p->machine.rates.source == PL_RATES_BUILT_IN ? "built-in" : "measured");

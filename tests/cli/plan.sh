@@ -8,6 +8,7 @@ cd "$TMP_DIR"
 expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py"
 says '^parameters +77,355,072 \(76\.77M without positions'
 says '^saved activations '
+says '^run +[0-9]+ tokens/s; .* for 600000 updates'
 says '^peak '
 expect 0 "$PLIMSOLL" plan "$configs/train_fineweb_recommended.py"
 says 'n_embd 512 / n_head 12 is not whole'
