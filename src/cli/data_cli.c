@@ -109,7 +109,7 @@ pl_status pl_cli_data_budget(pl_cli_budget *budget, const pl_config *config,
     if (machine.budget_bytes <= held)
         return pl_fail(err, PL_E_MEMORY,
                        "the program and the tokenizer take %zu bytes, the "
-                       "budget is %zu (%s)",
+                       "budget is %zu (%s). Raise memory",
                        held, machine.budget_bytes, machine.budget_from);
     budget->left_bytes = machine.budget_bytes - held;
     return PL_OK;
