@@ -244,7 +244,7 @@ static pl_status search_all(search *s)
         return PL_OK;
     }
     for (size_t micro = 1; micro <= batch; micro++) {
-        if (batch % micro != 0)
+        if (batch % micro != 0 || (s->wish->micro && micro != s->wish->micro))
             continue;
         pl_status status = search_micro(s, micro);
         if (status)

@@ -44,6 +44,9 @@ static pl_status search(const pricing *p, const pl_config *config,
         return pl_fit_smallest(found, shape, &base, &wish, rates, heap, p->err);
     wish.budget_bytes = pl_run_plan_arena_budget(p->machine->budget_bytes,
                                                  shape, &base, p->tables_bytes);
+    /* what hardly fits is run one sequence at a time; a search through all
+     * would take six times as long to say so */
+    wish.micro = 1;
     status = pl_fit_search(&fit, shape, &base, &wish, rates, heap, p->err);
     *found = fit.chosen;
     return status;
