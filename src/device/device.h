@@ -30,6 +30,22 @@ typedef struct pl_scalars {
     uint32_t skipped; /* the gradients were not finite: weights unchanged */
 } pl_scalars;
 
+/* Scalars with which every program runs and AdamW divides by nothing odd: for
+ * measuring and rehearsing. */
+#define PL_SCALARS_NEUTRAL                                                     \
+    ((pl_scalars){                                                             \
+        .learning_rate = 1e-6,                                                 \
+        .beta1 = 0.9,                                                          \
+        .beta2 = 0.95,                                                         \
+        .eps = 1e-8,                                                           \
+        .correction1 = 1.0,                                                    \
+        .correction2 = 1.0,                                                    \
+        .loss_scale = 1.0,                                                     \
+        .grad_clip = 1.0f,                                                     \
+        .dlogit_scale = 1e-3f,                                                 \
+        .rows = 1,                                                             \
+    })
+
 typedef struct pl_device pl_device;
 
 typedef enum pl_part {

@@ -54,22 +54,6 @@ static void fill_tokens(pl_session *session, pl_buffer_id buffer)
     }
 }
 
-static void set_scalars(pl_session *session)
-{
-    *pl_session_scalars(session) = (pl_scalars){
-        .learning_rate = 1e-6,
-        .beta1 = 0.9,
-        .beta2 = 0.95,
-        .eps = 1e-8,
-        .grad_clip = 1.0f,
-        .correction1 = 1.0,
-        .correction2 = 1.0,
-        .loss_scale = 1.0,
-        .dlogit_scale = 1e-3f,
-        .rows = 1,
-    };
-}
-
 static double run(pl_session *session, pl_program_id program, pl_part part)
 {
     double began = pl_clock_seconds();
@@ -103,7 +87,7 @@ static double run_eval(pl_session *session)
     const pl_gpt_layout *layout = &session->gpt.layout;
     double seconds = 0.0;
     int done = 0;
-    set_scalars(session);
+    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     do {
         fill_tokens(session, session->gpt.eval_tokens);
         seconds += run(session, PL_EVAL, PL_PART_LOOP);
@@ -119,7 +103,7 @@ static double run_sample(pl_session *session, double *tokens)
     const size_t T = session->shape.T, middle = T / 2;
     double seconds = 0.0;
     size_t done = 0;
-    set_scalars(session);
+    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     do {
         fill_tokens(session, session->gpt.sample_tokens);
         pl_session_scalars(session)->position = (uint32_t)middle;
@@ -160,7 +144,7 @@ void pl_bench_run_round(pl_bench *bench)
     double loops, decoded;
 
     const double peak = pl_device_peak_flops(session->device);
-    set_scalars(session);
+    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     profile(bench, kept);
     double batch = run_batch(session, &loops);
     double update = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST);

@@ -45,13 +45,7 @@ static pl_config piece_of(const pl_config *config, size_t vocab_size)
 static void train_once(pl_session *session)
 {
     pl_buffer_id tokens = session->gpt.train_tokens;
-    *pl_session_scalars(session) = (pl_scalars){ .beta1 = 0.9,
-                                                 .beta2 = 0.95,
-                                                 .eps = 1e-8,
-                                                 .correction1 = 1.0,
-                                                 .correction2 = 1.0,
-                                                 .loss_scale = 1.0,
-                                                 .dlogit_scale = 1.0f };
+    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     memset(pl_device_host(session->device, tokens), 0,
            session->gpt.graph.buffers[tokens].bytes);
     pl_device_run(session->device, PL_TRAIN, PL_PART_LOOP);

@@ -10,17 +10,7 @@
 static void set_scene(pl_session *session, pl_buffer_id tokens)
 {
     const pl_gpt *gpt = &session->gpt;
-    *pl_session_scalars(session) = (pl_scalars){
-        .learning_rate = 1e-3,
-        .beta1 = 0.9,
-        .beta2 = 0.95,
-        .eps = 1e-8,
-        .correction1 = 1.0,
-        .correction2 = 1.0,
-        .loss_scale = 1.0,
-        .dlogit_scale = 1.0f,
-        .rows = 1,
-    };
+    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     if (tokens != PL_NO_BUFFER)
         memset(pl_device_host(session->device, tokens), 0,
                gpt->graph.buffers[tokens].bytes);
