@@ -1,9 +1,9 @@
 /* cmd_explain.c: why nanoGPT runs out of memory on a config, and what would
  * help it. */
-#include "base/cpu.h"
 #include "cli/command.h"
 #include "cli/explain_view.h"
 #include "cli/term.h"
+#include "explain/peers.h"
 #include "plan/memory.h"
 #include "train/runplan.h"
 
@@ -31,26 +31,11 @@ static pl_torch_dtype find_dtype(const pl_config *config)
 
 static pl_nanogpt_job make_job(const pl_config *config, size_t vocab_size)
 {
-    int cpu = strcmp(config->device, "cpu") == 0;
-    pl_nanogpt_job job = {
-        .B = (size_t)config->batch_size,
-        .T = (size_t)config->block_size,
-        .C = (size_t)config->n_embd,
-        .L = (size_t)config->n_layer,
-        .V = vocab_size,
-        .accumulation = (size_t)config->gradient_accumulation_steps,
-        .dtype = cpu ? PL_TORCH_FLOAT32 : find_dtype(config),
-        .device = cpu ? PL_TORCH_CPU : PL_TORCH_CUDA,
-        .biases = config->bias ? PL_TORCH_BIASES : PL_TORCH_NO_BIASES,
-        .dropout = config->dropout > 0.0 ? PL_TORCH_DROPOUT
-                                         : PL_TORCH_NO_DROPOUT,
-        .threads = config->threads == PL_NONE ? (size_t)pl_cpu_count()
-                                              : (size_t)config->threads,
-    };
-    job.H = pl_advice_heads(job.C, (size_t)config->n_head);
-    job.eval_B = job.B;
-    job.eval_T = job.T;
-    return job;
+    if (strcmp(config->device, "cpu") == 0)
+        return pl_nanogpt_job_make(config, vocab_size, PL_TORCH_CPU,
+                                   PL_TORCH_FLOAT32);
+    return pl_nanogpt_job_make(config, vocab_size, PL_TORCH_CUDA,
+                               find_dtype(config));
 }
 
 /* What there is: a card by name, or bytes. */

@@ -133,6 +133,10 @@ static void print_budget(const plan *p)
     }
     printf("budget   %11s  %s\n", pl_term_bytes(budget).text,
            p->machine.budget_from);
+    if (p->run.held_by)
+        printf("held to  %11s  the arena: what %s takes for this run; a stated "
+               "memory may use more\n",
+               pl_term_bytes(p->run.held_bytes).text, p->run.held_by);
     if (p->run.fits)
         printf("%sfits, %s to spare%s\n", pl_term_out(PL_TERM_GREEN),
                pl_term_bytes(budget - total).text, pl_term_out_end());
@@ -292,6 +296,8 @@ static void put_fit(pl_json_text *j, const plan *p)
     else
         pl_json_text_whole(j, "budget_bytes", p->machine.budget_bytes);
     pl_json_text_string(j, "budget_from", p->machine.budget_from);
+    if (p->run.held_by)
+        pl_json_text_whole(j, "held_to_bytes", p->run.held_bytes);
     pl_json_text_raw(j, "fits", p->run.fits ? "true" : "false");
     pl_json_text_whole(j, "total_bytes", p->run.total_bytes);
     pl_json_text_whole(j, "smallest_arena_bytes",

@@ -83,6 +83,13 @@ static void put_lists(pl_json_text *j, const pl_explain *e)
         pl_json_text_close(j, '}');
     }
     pl_json_text_close(j, ']');
+    pl_json_text_open(j, "llmc", '{');
+    pl_json_text_whole(j, "cpu_bytes", (size_t)pl_llmc_cpu_bytes(&e->job));
+    pl_json_text_open(j, "cuda_bytes", '[');
+    for (int r = 0; r < PL_LLMC_RECOMPUTATIONS; r++)
+        pl_json_text_whole(j, NULL, (size_t)pl_llmc_cuda_bytes(&e->job, r));
+    pl_json_text_close(j, ']');
+    pl_json_text_close(j, '}');
     pl_json_text_open(j, "advice", '[');
     for (size_t i = 0; i < e->advice.count; i++) {
         const pl_advice *row = &e->advice.rows[i];

@@ -275,6 +275,16 @@ static void print_ways(const pl_explain *e)
     }
 }
 
+static void print_llmc(const pl_explain *e)
+{
+    printf("llm.c, from its sources: %s on the CPU",
+           pl_term_bytes((size_t)pl_llmc_cpu_bytes(&e->job)).text);
+    for (int r = 0; r < PL_LLMC_RECOMPUTATIONS; r++)
+        printf("%s %s", r ? "," : "; on CUDA with -r 0, 1, 2:",
+               pl_term_bytes((size_t)pl_llmc_cuda_bytes(&e->job, r)).text);
+    printf("\n");
+}
+
 /* "-6.17 GB  -70 %", or "0". */
 static void print_change(size_t before, size_t after)
 {
@@ -325,5 +335,6 @@ void pl_explain_print(const pl_explain *e)
     print_verdict(e);
     print_saved(e);
     print_ways(e);
+    print_llmc(e);
     print_advice(e);
 }

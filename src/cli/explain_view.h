@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "explain/advice.h"
 #include "explain/cards.h"
+#include "explain/peers.h"
 
 enum { PL_EXPLAIN_WAYS = 6 };
 

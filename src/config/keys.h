@@ -167,7 +167,8 @@ X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
   "threads that compute; None: one per processor this process may use")        \
 X(TEXT, memory, "auto", 0, 0, NULL,                                            \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
-  "budget: '12GB', '1.5GiB' or 'auto', what the machine offers")               \
+  "budget: '12GB', '1.5GiB' or 'auto', what the machine offers, and no more "  \
+  "than nanoGPT or llm.c would take")                                          \
 X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
   "'auto': the fastest layout in the budget; 'exact': as configured") \
 X(TEXT, gpu, "", 0, 0, NULL, PL_FOR_EXPLAIN, MACHINE,                          \

@@ -1,6 +1,7 @@
 /* runplan.c: see runplan.h. */
 #include "train/runplan.h"
 #include "base/threads.h"
+#include "explain/peers.h"
 #include "kernels/kernels.h"
 
 #include <stdint.h>
@@ -105,6 +106,55 @@ pl_fit_wish pl_run_plan_wish(const pl_config *config)
     };
 }
 
+/* The largest arena under memory = 'auto': what the least of the peers takes.
+ */
+static pl_status find_ceiling(pl_run_plan *plan, const pl_config *config,
+                              const pl_shape *shape, size_t *ceiling,
+                              pl_error *err)
+{
+    const pl_torch_dtype dtype = strcmp(config->dtype, "float32") == 0
+                                     ? PL_TORCH_FLOAT32
+                                 : strcmp(config->dtype, "float16") == 0
+                                     ? PL_TORCH_FLOAT16
+                                     : PL_TORCH_BFLOAT16;
+    double bytes = 0;
+    const pl_nanogpt_job job = pl_nanogpt_job_make(config, shape->V,
+                                                   PL_TORCH_CUDA, dtype);
+    pl_status status = pl_peers_least(&job, &bytes, &plan->held_by, err);
+    if (status)
+        return status;
+    plan->held_bytes = bytes < PL_RUN_PLAN_FREE_BYTES   ? PL_RUN_PLAN_FREE_BYTES
+                       : bytes < (double)(SIZE_MAX / 2) ? (size_t)bytes
+                                                        : SIZE_MAX / 2;
+    *ceiling = plan->held_bytes;
+    return PL_OK;
+}
+
+/* The fastest within the budget; where nothing was said of it, also within
+ * what others need. */
+static pl_status search(pl_run_plan *plan, const pl_config *config,
+                        const pl_machine *machine, const pl_shape *shape,
+                        const pl_gpt_layout *base, pl_fit_wish *wish,
+                        pl_heap *heap, pl_error *err)
+{
+    size_t ceiling = SIZE_MAX;
+    pl_status status = pl_fit_search(&plan->fit, shape, base, wish,
+                                     &machine->rates, heap, err);
+    if (status || wish->literal || strcmp(config->memory, "auto") != 0)
+        return status;
+    status = find_ceiling(plan, config, shape, &ceiling, err);
+    if (status)
+        return status;
+    if (plan->fit.chosen.arena_bytes <= ceiling || !plan->fit.fits ||
+        plan->fit.smallest.arena_bytes > ceiling) {
+        plan->held_by = NULL;
+        return PL_OK;
+    }
+    wish->budget_bytes = ceiling;
+    return pl_fit_search(&plan->fit, shape, base, wish, &machine->rates, heap,
+                         err);
+}
+
 pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
                            const pl_machine *machine, size_t vocab_size,
                            const pl_log *log, pl_heap *heap, pl_error *err)
@@ -129,8 +179,7 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     pl_fit_wish wish = pl_run_plan_wish(config);
     wish.budget_bytes = pl_run_plan_arena_budget(machine->budget_bytes, &shape,
                                                  &base, tables);
-    status = pl_fit_search(&plan->fit, &shape, &base, &wish, &machine->rates,
-                           heap, err);
+    status = search(plan, config, machine, &shape, &base, &wish, heap, err);
     if (!status)
         status = pl_gpt_make(&plan->gpt, &shape, &plan->fit.chosen.layout, heap,
                              err);

@@ -7,6 +7,9 @@
 #include "model/fit.h"
 #include "train/machine.h"
 
+/* So small that fixed scratch would be compared. */
+enum { PL_RUN_PLAN_FREE_BYTES = 16000000 };
+
 typedef struct pl_run_plan {
     pl_gpt gpt;
     pl_fit fit;
@@ -15,10 +18,16 @@ typedef struct pl_run_plan {
     size_t total_bytes;    /* arena and reserve */
     int fits;              /* total <= budget */
     double update_seconds; /* predicted */
+    const char *held_by;   /* memory = 'auto': who would take less than the
+                            * fastest plan, or NULL; held_bytes: how much */
+    size_t held_bytes;
 } pl_run_plan;
 
-/* Where nothing fits the plan is the smallest one, and fits is 0.
- * `vocab_size` as for pl_shape_make. */
+/* Where nothing fits the plan is the smallest one, and fits is 0. A stated
+ * budget is used as far as it buys time; under memory = 'auto' the arena is
+ * also held to what nanoGPT and llm.c take for the same job, if that is
+ * possible and over PL_RUN_PLAN_FREE_BYTES. `vocab_size` as for pl_shape_make.
+ */
 PL_MUST_CHECK pl_status pl_run_plan_make(pl_run_plan *plan,
                                          const pl_config *config,
                                          const pl_machine *machine,
