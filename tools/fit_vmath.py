@@ -100,12 +100,11 @@ def tanh_rest(t):
     return (math.tanh(x) / x - 1) / t
 
 
-def erf_rest(t):
-    """erf(x) / x - 1 for t = x^2."""
-    if t < 1e-6:
-        return 2 / math.sqrt(math.pi) * (1 - t / 3 + t * t / 10) - 1
-    x = math.sqrt(t)
-    return math.erf(x) / x - 1
+def mills_rest(a):
+    """(Phi(-a) / e^(-a^2/2) - 1/2) / a."""
+    if a < 1e-4:
+        return -1 / math.sqrt(2 * math.pi) + a / 4
+    return (0.5 * math.erfc(a * math.sqrt(0.5)) * math.exp(0.5 * a * a) - 0.5) / a
 
 
 def main():
@@ -118,11 +117,9 @@ def main():
            lambda r: r * r / math.exp(r), -half * 1.001, half * 1.001, 4)
     report("tanh: (tanh(x)/x - 1) / x^2 in x^2, relative", tanh_rest,
            lambda t: t, 0.0, 0.625**2, 4)
-    report("erf, small: erf(x)/x - 1 in x^2, relative to erf", erf_rest,
-           lambda t: 1 / (1 + erf_rest(t)), 0.0, 1.0, 6)
-    report("erf, large: log(erfc(x)) in x, absolute error of erfc",
-           lambda x: math.log(math.erfc(x)), math.erfc, 1.0, 4.0, 7)
-    print(f"1/sqrt(2) = {f32(math.sqrt(0.5)):.9g}f")
+    report("normal: (Phi(-a) / e^(-a^2/2) - 1/2) / a, absolute error of Phi",
+           mills_rest, lambda a: a * max(math.exp(-0.5 * a * a), 0.003), 0.0, 4.5,
+           10)
     print(f"1/sqrt(2 pi) = {f32(1 / math.sqrt(2 * math.pi)):.9g}f")
     print(f"sqrt(2/pi) = {f32(math.sqrt(2 / math.pi)):.9g}f")
 

@@ -79,17 +79,16 @@ enum {
 typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
 
 /* What is done to C once its chains have ended, part by part, while that is
- * near: element by element, so that parts don't matter.
- *   PL_THEN_GELU      y = GELU(c), or C itself becomes that where y is NULL. c
- * is first rounded to its storage in either case PL_THEN_SLOPE     c *=
- * GELU'(x) PL_THEN_RESIDUAL  c = x + drop(c): row m is row position + m of
- * sequences of T rows x and y have c's rows and columns, `row` elements apart.
- * c is float32 for the last two, x for the last. */
+ * near: element by element, so that parts don't matter. x and y have c's rows
+ * and columns, `row` elements apart. c is float32 for the last two, x for the
+ * last. */
 typedef enum pl_then_kind {
     PL_THEN_NOTHING,
-    PL_THEN_GELU,
-    PL_THEN_SLOPE,
-    PL_THEN_RESIDUAL,
+    PL_THEN_GELU,     /* y = GELU(c), or C itself becomes that where y is NULL;
+                       * c is first rounded to its storage in either case */
+    PL_THEN_SLOPE,    /* c *= GELU'(x) */
+    PL_THEN_RESIDUAL, /* c = x + drop(c): row m is row position + m of
+                       * sequences of T rows */
 } pl_then_kind;
 
 typedef struct pl_then {

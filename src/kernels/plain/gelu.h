@@ -5,16 +5,18 @@
 #include "kernels/plain/plain.h"
 #include "kernels/plain/vmath.h"
 
-static const float sqrt_half = 0.707106769f, /* 1 / sqrt(2) */
-    density = 0.398942292f,                  /* 1 / sqrt(2 pi) */
+static const float density = 0.398942292f, /* 1 / sqrt(2 pi) */
     sqrt_2_over_pi = 0.797884583f, cubic = 0.044715f;
 
 static inline void gelu(float *restrict y, const float *restrict x,
                         size_t count, pl_gelu_kind kind)
 {
     if (kind == PL_GELU_ERF)
-        for (size_t i = 0; i < count; i++)
-            y[i] = 0.5f * x[i] * (1.0f + erf1(x[i] * sqrt_half));
+        for (size_t i = 0; i < count; i++) {
+            float e;
+            const float p = normal1(x[i], &e);
+            y[i] = (x[i] < -16.0f ? -16.0f : x[i]) * p;
+        }
     else
         for (size_t i = 0; i < count; i++) {
             const float s = x[i] * x[i];
@@ -33,8 +35,9 @@ PL_INLINE float clamp16(float x)
 PL_INLINE float slope_erf(float x)
 {
     x = clamp16(x);
-    return fma1(x, density * exp1(-0.5f * x * x),
-                0.5f * (1.0f + erf1(x * sqrt_half)));
+    float e;
+    const float p = normal1(x, &e);
+    return fma1(x * density, e, p);
 }
 
 PL_INLINE float slope_tanh(float x)

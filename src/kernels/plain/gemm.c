@@ -89,6 +89,10 @@ static void then_gelu(void *y, pl_storage y_storage, const void *c,
                       pl_storage c_storage, size_t count, pl_gelu_kind kind)
 {
     float x[PIECE], z[PIECE];
+    if (c_storage == PL_STORE_F32 && y_storage == PL_STORE_F32 && y != c) {
+        gelu(y, c, count, kind);
+        return;
+    }
     for (size_t n = 0; n < count; n += PIECE) {
         const size_t some = count - n < PIECE ? count - n : PIECE;
         widen(x, pl_storage_at(c, n, c_storage), some, c_storage);
@@ -101,6 +105,10 @@ static void then_slope(float *c, const void *x, pl_storage storage,
                        size_t count, pl_gelu_kind kind)
 {
     float wide[PIECE];
+    if (storage == PL_STORE_F32) {
+        gelu_bwd(c, x, count, kind);
+        return;
+    }
     for (size_t n = 0; n < count; n += PIECE) {
         const size_t some = count - n < PIECE ? count - n : PIECE;
         widen(wide, pl_storage_at(x, n, storage), some, storage);
@@ -123,6 +131,15 @@ static void then_residual(const pl_then *then, float *restrict c,
         c[i] = x[i] + c[i];
 }
 
+/* A row of what follows a product, soon to be read or written. */
+static void fetch_soon(const void *rows, size_t at, size_t count,
+                       pl_storage storage)
+{
+    const size_t line = 64 / pl_storage_bytes(storage);
+    for (size_t i = 0; rows && i < count; i += line)
+        __builtin_prefetch(pl_storage_at(rows, at + i, storage), 1);
+}
+
 /* Rows m .. and columns n .. of g's C, which lies at `first` of the whole. */
 typedef struct corner {
     size_t m, n;
@@ -136,6 +153,8 @@ static void finish(const pl_gemm *g, corner first, size_t m, size_t rows,
         void *c = pl_storage_at(g->c, r * g->c_row + n, g->c_storage);
         const size_t at = (first.m + r) * then->row + first.n + n;
         const void *x = pl_storage_at(then->x, at, then->x_storage);
+        fetch_soon(then->y, at + then->row, columns, then->y_storage);
+        fetch_soon(then->x, at + then->row, columns, then->x_storage);
         switch (then->kind) {
         case PL_THEN_GELU:
             if (then->y)
@@ -327,18 +346,23 @@ static void gemm_mine(pl_gemm *g, corner first)
 
 /* ---- threads ---- */
 
-/* Rows or columns, whichever leaves the busiest thread less. If equal, columns,
- * since then no two threads pack the same part of B; but rows if there are many
- * more of them, since then no two threads read the same part of A. */
+/* Of tiles, to compare: what is computed, and the rows of A and columns of B
+ * that are read and packed for it, at half a vector's step per element. */
+static size_t thread_cost(size_t tall, size_t wide)
+{
+    return tall * MR * wide * NR / VL + (tall * MR + wide * NR) / 2;
+}
+
+/* Rows or columns, whichever leaves the busiest thread less. */
 void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
 {
     pl_gemm g = *args;
     const size_t tall = ceil_div(g.M, MR), wide = ceil_div(g.N, NR);
-    const size_t by_rows = ceil_div(tall, (size_t)nth) * wide,
-                 by_columns = ceil_div(wide, (size_t)nth) * tall;
+    const size_t by_rows = thread_cost(ceil_div(tall, (size_t)nth), wide),
+                 by_columns = thread_cost(tall, ceil_div(wide, (size_t)nth));
     size_t begin, end;
     corner first = { 0, 0 };
-    if (by_rows < by_columns || (by_rows == by_columns && g.M >= 4 * g.N)) {
+    if (by_rows < by_columns) {
         pl_threads_slice(tall, ith, nth, &begin, &end);
         if (begin == end)
             return;

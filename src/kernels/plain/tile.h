@@ -224,15 +224,26 @@ typedef struct tile_part {
     size_t c_row;
 } tile_part;
 
+/* Elements that are read soon; beyond the end of memory they do no harm. */
+static void tile_fetch(const void *from, size_t at, size_t count,
+                       pl_storage storage)
+{
+    const size_t line = 64 / pl_storage_bytes(storage);
+    for (size_t i = 0; i < count; i += line)
+        __builtin_prefetch(pl_storage_at(from, at + i, storage), 0);
+}
+
 /* A's rows as columns, tile by tile: group g of MR rows has element (m, k) at
  * (g * KC + k) * MR + m. A tile then reads one line after the other. */
 static void tile_turn_a(float *to, const pl_gemm *g, const void *a, size_t rows,
                         size_t K)
 {
+    enum { AHEAD = 8 };
     for (size_t k = 0; k < K; k++) {
         const void *from = pl_storage_at(a, k * g->a_col, g->a_storage);
         float wide[MA_MANY];
         const float *row = from;
+        tile_fetch(from, AHEAD * g->a_col, rows, g->a_storage);
         if (g->a_storage != PL_STORE_F32) {
             widen(wide, from, rows, g->a_storage);
             row = wide;
