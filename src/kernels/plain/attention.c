@@ -216,28 +216,31 @@ static void forward_block(const head *a, size_t i, size_t rows, float *room)
 }
 
 /* A single query, as decoding has: nothing is packed, keys and values are read
- * as they lie. Float32 only. */
-static void forward_one(const head *a, size_t i)
+ * as they lie. */
+PL_INLINE void forward_one(const head *a, size_t i, flat_kind kind)
 {
     const pl_attention *args = a->args;
     const size_t D = args->D, keys = args->first + i + 1,
                  query = a->b * args->queries + i;
     const rows_of k = rows_at(args, args->k, a->b, a->h, keys),
                   v = rows_at(args, args->v, a->b, a->h, keys);
-    const float *q = (const float *)args->q + query * args->q_row + a->h * D;
-    float *mixed = a->mixed;
+    float *mixed = a->mixed, *q = mixed + D;
     size_t j = 0;
+    widen(q,
+          pl_storage_at(args->q, query * args->q_row + a->h * D, kind.storage),
+          D, kind.storage);
     memset(a->scores, 0, wide_of(args->keys) * sizeof *a->scores);
     memset(mixed, 0, D * sizeof *mixed);
     for (; j + TOGETHER <= keys; j += TOGETHER)
-        add_columns(a->scores + j, q, 1, (const float *)k.x + j * k.row, k.row,
-                    D);
+        add_columns(a->scores + j, q,
+                    pl_storage_at(k.x, j * k.row, kind.storage), k.row, D,
+                    kind);
     for (; j < keys; j++)
         for (size_t d = 0; d < D; d++)
-            a->scores[j] = fma1(q[d], ((const float *)k.x)[j * k.row + d],
+            a->scores[j] = fma1(q[d], flat_get(k.x, j * k.row + d, kind),
                                 a->scores[j]);
     const float inverse = weigh_row(a, i, 0, keys);
-    add_rows(mixed, a->scores, 1, v.x, v.row, keys, D);
+    add_rows(mixed, a->scores, v.x, v.row, keys, D, kind);
     for (size_t d = 0; d < D; d++)
         mixed[d] = mixed[d] * inverse + 0.0f;
     narrow_rows(pl_storage_at(args->out, query * args->H * D + a->h * D,
@@ -256,7 +259,17 @@ static void forward_few(const pl_attention *args, int ith, int nth,
                          .scores = scratch,
                          .mixed = scratch + 2 * BLOCK * wide_of(args->keys) };
         for (size_t i = 0; i < args->queries; i++)
-            forward_one(&a, i);
+            switch (args->qkv_storage) {
+            case PL_STORE_F32:
+                forward_one(&a, i, (flat_kind){ PL_STORE_F32, PL_STORE_F32 });
+                break;
+            case PL_STORE_BF16:
+                forward_one(&a, i, (flat_kind){ PL_STORE_BF16, PL_STORE_BF16 });
+                break;
+            case PL_STORE_F16:
+                forward_one(&a, i, (flat_kind){ PL_STORE_F16, PL_STORE_F16 });
+                break;
+            }
     }
 }
 
@@ -292,7 +305,7 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
         return;
     float *scratch = args->scratch +
                      (size_t)ith * pl_attention_scratch(args->keys, args->D);
-    if (args->queries <= FEW_QUERIES && args->qkv_storage == PL_STORE_F32) {
+    if (args->queries <= FEW_QUERIES) {
         forward_few(args, ith, nth, scratch);
         return;
     }

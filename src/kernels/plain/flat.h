@@ -3,9 +3,62 @@
 #ifndef PL_KERNELS_PLAIN_FLAT_H
 #define PL_KERNELS_PLAIN_FLAT_H
 
+#include "kernels/plain/convert.h"
 #include "kernels/plain/vec.h"
 
 #include <stddef.h>
+
+/* What a matrix is kept as, and rounded to as it is read. */
+typedef struct flat_kind {
+    pl_storage storage, round;
+} flat_kind;
+
+/* One element, a vector, eight. */
+PL_INLINE float flat_get(const void *x, size_t i, flat_kind kind)
+{
+    const float value = pl_storage_get(x, i, kind.storage);
+    return kind.storage == PL_STORE_F32 ? pl_storage_round(value, kind.round)
+                                        : value;
+}
+
+PL_INLINE vf flat_read(const void *x, size_t i, flat_kind kind)
+{
+    const void *at = pl_storage_at(x, i, kind.storage);
+    if (kind.storage == PL_STORE_F32 && kind.round == PL_STORE_F32)
+        return v_load(at);
+#if defined(__AVX512F__) && defined(__FMA__)
+    if (kind.storage == PL_STORE_F16)
+        return _mm512_cvtph_ps(_mm256_loadu_si256(at));
+    if (kind.storage == PL_STORE_BF16)
+        return _mm512_castsi512_ps(_mm512_slli_epi32(
+            _mm512_cvtepu16_epi32(_mm256_loadu_si256(at)), 16));
+    const __m512 v = _mm512_loadu_ps(at);
+    if (kind.round == PL_STORE_F16)
+        return _mm512_cvtph_ps(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+    const __m512i u = _mm512_castps_si512(v),
+                  odd = _mm512_and_si512(_mm512_srli_epi32(u, 16),
+                                         _mm512_set1_epi32(1)),
+                  even = _mm512_add_epi32(
+                      u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))),
+                  quiet = _mm512_or_si512(u, _mm512_set1_epi32(0x400000));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(_mm512_mask_blend_epi32(nan, even, quiet),
+                         _mm512_set1_epi32((int)0xffff0000u)));
+#else
+    enum { MANY = VL, BY = EIGHT };
+    float wide[MANY < BY ? BY : MANY];
+    for (size_t j = 0; j + BY <= MANY; j += BY) {
+        if (kind.storage == PL_STORE_F32)
+            round8(wide + j, (const float *)at + j, kind.round);
+        else
+            widen8(wide + j, (const uint16_t *)at + j, kind.storage);
+    }
+    for (size_t j = MANY / BY * BY; j < MANY; j++)
+        wide[j] = flat_get(at, j, kind);
+    return v_load(wide);
+#endif
+}
 
 enum { TURNED = 8 }; /* columns that are turned together */
 
@@ -41,26 +94,37 @@ PL_INLINE void turn_octs(oct q[8])
     }
 }
 
-/* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count. */
-static inline void add_rows(float *restrict acc, const float *restrict a,
-                            size_t a_col, const float *restrict b, size_t b_row,
-                            size_t K, size_t count)
+/* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count; kind is
+ * constant where this is inlined. */
+PL_INLINE void add_rows(float *restrict acc, const float *restrict a,
+                        const void *restrict b, size_t b_row, size_t K,
+                        size_t count, flat_kind kind)
 {
     size_t k = 0;
     for (; k + 4 <= K; k += 4) {
-        const float a0 = a[k * a_col], a1 = a[(k + 1) * a_col],
-                    a2 = a[(k + 2) * a_col], a3 = a[(k + 3) * a_col];
-        const float *restrict b0 = b + k * b_row, *restrict b1 = b0 + b_row,
-                              *restrict b2 = b1 + b_row,
-                              *restrict b3 = b2 + b_row;
-        for (size_t n = 0; n < count; n++)
-            acc[n] = fma1(
-                a3, b3[n],
-                fma1(a2, b2[n], fma1(a1, b1[n], fma1(a0, b0[n], acc[n]))));
+        const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
+        const size_t at = k * b_row;
+        size_t n = 0;
+        for (; n + VL <= count; n += VL) {
+            vf sum = v_load(acc + n);
+            PL_UNROLL
+            for (size_t i = 4; i < 8; i++)
+                __builtin_prefetch(
+                    pl_storage_at(b, at + i * b_row + n, kind.storage));
+            sum = v_fma(v_all(a0), flat_read(b, at + n, kind), sum);
+            sum = v_fma(v_all(a1), flat_read(b, at + b_row + n, kind), sum);
+            sum = v_fma(v_all(a2), flat_read(b, at + 2 * b_row + n, kind), sum);
+            sum = v_fma(v_all(a3), flat_read(b, at + 3 * b_row + n, kind), sum);
+            v_store(acc + n, sum);
+        }
+        for (; n < count; n++)
+            for (size_t i = 0; i < 4; i++)
+                acc[n] = fma1(a[k + i], flat_get(b, at + i * b_row + n, kind),
+                              acc[n]);
     }
     for (; k < K; k++)
         for (size_t n = 0; n < count; n++)
-            acc[n] = fma1(a[k * a_col], b[k * b_row + n], acc[n]);
+            acc[n] = fma1(a[k], flat_get(b, k * b_row + n, kind), acc[n]);
 }
 
 /* sum += a * b, by pointers since not every set passes such vectors. */
@@ -76,30 +140,40 @@ PL_INLINE void oct_add(oct *sum, float a, const oct *b)
 enum { OCTS = 4, TOGETHER = OCTS * 8 }; /* columns whose chains run abreast */
 
 /* acc[i] += a[0] b[i, 0], then a[1] b[i, 1], ... for TOGETHER rows of b. */
-static inline void add_columns(float *acc, const float *a, size_t a_col,
-                               const float *b, size_t b_col, size_t K)
+PL_INLINE void add_columns(float *acc, const float *a, const void *b,
+                           size_t b_col, size_t K, flat_kind kind)
 {
     oct sum[OCTS];
     size_t k = 0;
     memcpy(sum, acc, sizeof sum);
     for (; k + 8 <= K; k += 8)
         for (int j = 0; j < OCTS; j++) {
-            const float *from = b + (size_t)(8 * j) * b_col + k;
+            const size_t from = (size_t)(8 * j) * b_col + k;
             oct q[8];
             PL_UNROLL
-            for (int i = 0; i < 8; i++) {
-                memcpy(&q[i], from + (size_t)i * b_col, sizeof q[i]);
-                __builtin_prefetch(from + ((size_t)i + TOGETHER) * b_col);
+            for (size_t i = 0; i < 8; i++) {
+                const void *at = pl_storage_at(b, from + i * b_col,
+                                               kind.storage);
+                float eight[EIGHT];
+                if (kind.storage != PL_STORE_F32)
+                    widen8(eight, at, kind.storage);
+                else if (kind.round != PL_STORE_F32)
+                    round8(eight, at, kind.round);
+                else
+                    memcpy(eight, at, sizeof eight);
+                memcpy(&q[i], eight, sizeof q[i]);
+                __builtin_prefetch(pl_storage_at(
+                    b, from + (i + TOGETHER) * b_col, kind.storage));
             }
             turn_octs(q);
             PL_UNROLL
             for (int i = 0; i < 8; i++)
-                oct_add(&sum[j], a[(k + (size_t)i) * a_col], &q[i]);
+                oct_add(&sum[j], a[k + (size_t)i], &q[i]);
         }
     memcpy(acc, sum, sizeof sum);
     for (; k < K; k++)
         for (size_t i = 0; i < TOGETHER; i++)
-            acc[i] = fma1(a[k * a_col], b[i * b_col + k], acc[i]);
+            acc[i] = fma1(a[k], flat_get(b, i * b_col + k, kind), acc[i]);
 }
 
 #endif

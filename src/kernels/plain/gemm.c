@@ -268,70 +268,115 @@ static __attribute__((noinline)) void gemm_small(const pl_gemm *g, corner first)
 
 /* ---- few rows ---- */
 
-enum { FEW_ROWS = 2, ACROSS = 2048 };
+enum { FEW_ROWS = 2, ACROSS = 2048, FLAT_DEPTH = 1024 };
+
+/* Row m of A from k on, as float: where it lies, or in `room`. */
+static const float *flat_a(const pl_gemm *g, size_t m, size_t k, size_t K,
+                           float room[FLAT_DEPTH])
+{
+    const void *a = pl_storage_at(g->a, m * g->a_row + k, g->a_storage);
+    if (g->a_storage == PL_STORE_F32)
+        return a;
+    widen(room, a, K, g->a_storage);
+    return room;
+}
+
+/* What the chains of `count` columns from n on start from. */
+static void flat_start(float *acc, const pl_gemm *g, const void *c, size_t n,
+                       size_t count)
+{
+    if (g->start == PL_GEMM_ZERO)
+        memset(acc, 0, count * sizeof *acc);
+    else
+        memcpy(acc, g->start == PL_GEMM_BIAS ? g->bias + n : c,
+               count * sizeof *acc);
+}
 
 /* Weights are read once, row after row, as they lie: what decoding one token
- * takes is what reading them takes. Float32 all, but for C. */
-static void gemm_flat(const pl_gemm *g)
+ * takes is what reading them takes. */
+PL_INLINE void gemm_rows(const pl_gemm *g, flat_kind kind)
 {
-    const float *a = g->a, *b = g->b;
-    float acc[ACROSS];
+    float acc[ACROSS], room[FLAT_DEPTH];
     for (size_t m = 0; m < g->M; m++)
         for (size_t n = 0; n < g->N; n += ACROSS) {
             const size_t count = g->N - n < ACROSS ? g->N - n : ACROSS;
             void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
-            const float *from = g->start == PL_GEMM_BIAS   ? g->bias + n
-                                : g->start == PL_GEMM_KEEP ? c
-                                                           : NULL;
-            if (from)
-                memcpy(acc, from, count * sizeof *acc);
-            else
-                memset(acc, 0, count * sizeof *acc);
-            add_rows(acc, a + m * g->a_row, g->a_col, b + n, g->b_row, g->K,
-                     count);
+            flat_start(acc, g, c, n, count);
+            for (size_t k = 0; k < g->K; k += FLAT_DEPTH) {
+                const size_t K = g->K - k < FLAT_DEPTH ? g->K - k : FLAT_DEPTH;
+                add_rows(acc, flat_a(g, m, k, K, room),
+                         pl_storage_at(g->b, k * g->b_row + n, kind.storage),
+                         g->b_row, K, count, kind);
+            }
             narrow_rows(c, 0, acc, 0, 1, count, g->c_storage);
         }
 }
 
-/* The same where columns of B are rows. The last columns stay to be done;
- * returns the first of them. */
-static size_t gemm_flat_turned(const pl_gemm *g)
+/* The same where columns of B are rows, for whole groups of them. */
+PL_INLINE void gemm_columns(const pl_gemm *g, flat_kind kind)
 {
-    const float *a = g->a, *b = g->b;
-    const size_t end = g->N / TOGETHER * TOGETHER;
+    float acc[TOGETHER], room[FLAT_DEPTH];
     for (size_t m = 0; m < g->M; m++)
-        for (size_t n = 0; n < end; n += TOGETHER) {
+        for (size_t n = 0; n + TOGETHER <= g->N; n += TOGETHER) {
             void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
-            float acc[TOGETHER] = { 0 };
-            if (g->start != PL_GEMM_ZERO)
-                memcpy(acc, g->start == PL_GEMM_BIAS ? g->bias + n : c,
-                       sizeof acc);
-            add_columns(acc, a + m * g->a_row, g->a_col, b + n * g->b_col,
-                        g->b_col, g->K);
+            flat_start(acc, g, c, n, TOGETHER);
+            for (size_t k = 0; k < g->K; k += FLAT_DEPTH) {
+                const size_t K = g->K - k < FLAT_DEPTH ? g->K - k : FLAT_DEPTH;
+                add_columns(acc, flat_a(g, m, k, K, room),
+                            pl_storage_at(g->b, n * g->b_col + k, kind.storage),
+                            g->b_col, K, kind);
+            }
             narrow_rows(c, 0, acc, 0, 1, TOGETHER, g->c_storage);
         }
-    return end;
+}
+
+/* One function for each way in which weights are kept. */
+#define FLAT(name, storage, round)                                             \
+    static void flat_##name(const pl_gemm *g)                                  \
+    {                                                                          \
+        if (g->b_col == 1)                                                     \
+            gemm_rows(g, (flat_kind){ storage, round });                       \
+        else                                                                   \
+            gemm_columns(g, (flat_kind){ storage, round });                    \
+    }
+FLAT(f32, PL_STORE_F32, PL_STORE_F32)
+FLAT(round_bf16, PL_STORE_F32, PL_STORE_BF16)
+FLAT(round_f16, PL_STORE_F32, PL_STORE_F16)
+FLAT(bf16, PL_STORE_BF16, PL_STORE_BF16)
+FLAT(f16, PL_STORE_F16, PL_STORE_F16)
+#undef FLAT
+
+/* Returns the first column that stays to be done. */
+static size_t gemm_flat(const pl_gemm *g)
+{
+    if (g->b_storage == PL_STORE_BF16)
+        flat_bf16(g);
+    else if (g->b_storage == PL_STORE_F16)
+        flat_f16(g);
+    else if (g->b_round == PL_STORE_BF16)
+        flat_round_bf16(g);
+    else if (g->b_round == PL_STORE_F16)
+        flat_round_f16(g);
+    else
+        flat_f32(g);
+    return g->b_col == 1 ? g->N : g->N / TOGETHER * TOGETHER;
 }
 
 static int is_flat(const pl_gemm *g)
 {
-    return g->M <= FEW_ROWS && g->a_storage == PL_STORE_F32 &&
-           g->b_storage == PL_STORE_F32 && g->b_round == PL_STORE_F32;
+    return g->M <= FEW_ROWS && g->a_col == 1;
 }
 
 /* All of g on this thread. */
 static void gemm_mine(pl_gemm *g, corner first)
 {
-    if (is_flat(g) && g->b_col == 1) {
-        gemm_flat(g);
-        finish(g, first, 0, g->M, 0, g->N);
-        return;
-    }
     if (is_flat(g)) {
-        const size_t done = gemm_flat_turned(g);
+        const size_t done = gemm_flat(g);
         finish(g, first, 0, g->M, 0, done);
+        if (done == g->N)
+            return;
         first.n += done;
-        g->b = (const float *)g->b + done * g->b_col;
+        g->b = pl_storage_at(g->b, done * g->b_col, g->b_storage);
         g->c = pl_storage_at(g->c, done, g->c_storage);
         if (g->start == PL_GEMM_BIAS)
             g->bias += done;
