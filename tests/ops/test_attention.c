@@ -291,11 +291,12 @@ static void decoding_gives_the_rows_of_the_whole_to_the_bit(void **state)
 {
     (void)state;
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
-        for (int form = 0; form < 2 * PAIRS; form++) {
+        for (int form = 0; form < 4 * PAIRS; form++) {
             const pl_kernels set = pl_kernels_for((pl_isa)isa);
-            const shape s = {
-                2, 67, 3, 10, form % 2, pairs[form / 2][0], pairs[form / 2][1]
-            };
+            /* less than a vector, and some with a rest */
+            const size_t D = form / (2 * PAIRS) ? 37 : 10;
+            const pl_storage *pair = pairs[form / 2 % PAIRS];
+            const shape s = { 2, 67, 3, D, form % 2, pair[0], pair[1] };
             expect_decoding(&set, &s);
         }
 }
