@@ -8,8 +8,9 @@
 #include "kernels/plain/tile.h"
 #include "kernels/plain/vmath.h"
 
-/* Queries of a block: of a short sequence fewer, since half of what a block
- * computes on its diagonal is masked. */
+/* Queries of a block: forward few, so that their scores stay near; backward,
+ * where more is read for each block, few only of a short sequence, since half
+ * of what a block computes on its diagonal is masked. */
 enum { BLOCK = PL_ATTENTION_BLOCK, SHORT_BLOCK = 24, LONG_FROM = 512 };
 enum { FEW_QUERIES = 4 };
 
@@ -34,14 +35,27 @@ static uint32_t mask_high(size_t head)
     return (uint32_t)head << 20;
 }
 
-/* s[j] = exp(s[j] * scale - shift) for the first `count`, +0 up to `end`. */
-static void exponentials(float *restrict s, size_t count, size_t end,
-                         float scale, float shift)
+/* s[j] = exp(s[j] * scale - shift) for the first `count`, +0 up to `end` and to
+ * whole lanes; returns their sum. */
+static float exponentials(float *s, size_t count, size_t end, float scale,
+                          float shift)
 {
-    for (size_t j = 0; j < count; j++)
-        s[j] = exp1(s[j] * scale - shift);
-    for (size_t j = count; j < end; j++)
+    lanes l = lanes_all(0);
+    size_t j = 0;
+    for (; j + LANES <= count; j += LANES) {
+        for (size_t i = j; i < j + LANES; i++)
+            s[i] = exp_down1(s[i] * scale - shift);
+        l = lanes_add(l, lanes_load(s + j));
+    }
+    if (j < count) {
+        for (size_t i = j; i < j + LANES; i++)
+            s[i] = i < count ? exp_down1(s[i] * scale - shift) : 0.0f;
+        l = lanes_add(l, lanes_load(s + j));
+        j += LANES;
+    }
+    for (; j < end; j++)
         s[j] = 0.0f;
+    return lanes_total(l);
 }
 
 /* ---- packed matrices of a head ---- */
@@ -164,8 +178,7 @@ static float weigh_row(const head *a, size_t i, size_t r, size_t keys)
     const float scale = (float)(1.0 / sqrt((double)args->D));
     float *s = a->scores + r * wide_of(args->keys);
     const float max = lanes_max(s, count) * scale;
-    exponentials(s, count, keys, scale, max);
-    const float sum = lanes_sum(s, count);
+    const float sum = exponentials(s, count, keys, scale, max);
     if (args->lse)
         args->lse[(a->b * args->H + a->h) * args->queries + i + r] =
             (float)((double)max + log((double)sum));
@@ -297,8 +310,7 @@ static size_t unit_at(size_t heads, size_t blocks, size_t first, size_t size,
 
 void PL_K(attention)(const pl_attention *args, int ith, int nth)
 {
-    const size_t size = block_of(args->keys),
-                 blocks = (args->queries + size - 1) / size,
+    const size_t size = SHORT_BLOCK, blocks = (args->queries + size - 1) / size,
                  heads = args->B * args->H;
     float room[MA_FEW * KC];
     if (args->D == 0 || blocks == 0)

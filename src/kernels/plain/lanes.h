@@ -115,20 +115,40 @@ PL_INLINE float lanes_squares(const float *x, size_t count, float mean)
     return lanes_total(l);
 }
 
-/* The largest element: the same in any order. NaN if an element is. */
+PL_INLINE lanes lanes_larger(lanes l, lanes x)
+{
+    PL_UNROLL
+    for (int i = 0; i < LANE_VECTORS; i++)
+        l.at[i] = v_max(l.at[i], x.at[i]);
+    return l;
+}
+
+/* The largest element: the same in any order, so that four run abreast. NaN
+ * or some element where one is NaN. */
 PL_INLINE float lanes_max(const float *x, size_t count)
 {
-    float max[LANES], most = -INFINITY;
-    for (int i = 0; i < LANES; i++)
-        max[i] = -INFINITY;
+    enum { ABREAST = 4 };
+    lanes l[ABREAST];
+    float each[LANES], most = -INFINITY;
     size_t j = 0;
+    PL_UNROLL
+    for (int i = 0; i < ABREAST; i++)
+        l[i] = lanes_all(-INFINITY);
+    for (; j + ABREAST * LANES <= count; j += ABREAST * LANES) {
+        PL_UNROLL
+        for (int i = 0; i < ABREAST; i++)
+            l[i] = lanes_larger(l[i], lanes_load(x + j + i * LANES));
+    }
     for (; j + LANES <= count; j += LANES)
-        for (int i = 0; i < LANES; i++)
-            max[i] = x[j + (size_t)i] <= max[i] ? max[i] : x[j + (size_t)i];
-    for (size_t i = 0; j + i < count; i++)
-        max[i] = x[j + i] <= max[i] ? max[i] : x[j + i];
+        l[0] = lanes_larger(l[0], lanes_load(x + j));
+    if (j < count)
+        l[0] = lanes_larger(l[0], lanes_load_part(x + j, count - j, -INFINITY));
+    PL_UNROLL
+    for (int i = 1; i < ABREAST; i++)
+        l[0] = lanes_larger(l[0], l[i]);
+    memcpy(each, &l[0], sizeof each);
     for (int i = 0; i < LANES; i++)
-        most = max[i] <= most ? most : max[i];
+        most = each[i] <= most ? most : each[i];
     return most;
 }
 

@@ -15,7 +15,7 @@ static float exponentials(float *x, size_t V, float max)
         const size_t count = V - begin < CHUNK ? V - begin : CHUNK;
         float *part = x + begin;
         for (size_t c = 0; c < count; c++)
-            part[c] = exp1(part[c] - max);
+            part[c] = exp_down1(part[c] - max);
         sum = lanes_sum_on(sum, part, count);
     }
     return lanes_total(sum);

@@ -2,8 +2,8 @@
  * must stay in registers whatever the compiler thinks. Everything elementwise
  * is plain C instead, which compilers vectorise well.
  *
- * Intrinsics appear for the fused multiply-add only: with -ffp-contract=off no
- * operator means it. */
+ * Intrinsics appear where no operator means the instruction: with
+ * -ffp-contract=off none is a fused multiply-add, and none is a maximum. */
 #ifndef PL_KERNELS_PLAIN_VEC_H
 #define PL_KERNELS_PLAIN_VEC_H
 
@@ -48,6 +48,20 @@ PL_INLINE vf v_fma(vf a, vf b, vf c)
     return _mm256_fmadd_ps(a, b, c);
 #else
     return a * b + c;
+#endif
+}
+
+/* a > b ? a : b, so that a NaN in b is handed on. */
+PL_INLINE vf v_max(vf a, vf b)
+{
+#if defined(__AVX512F__) && defined(__FMA__)
+    return _mm512_max_ps(a, b);
+#elif defined(__FMA__)
+    return _mm256_max_ps(a, b);
+#else
+    for (int i = 0; i < VL; i++)
+        b[i] = a[i] > b[i] ? a[i] : b[i];
+    return b;
 #endif
 }
 

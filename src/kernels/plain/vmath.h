@@ -80,7 +80,7 @@ PL_INLINE float tanh1(float x)
     return sign1(a < 0.625f ? small : large, x);
 }
 
-/* e^x for x <= 0, with fewer steps: 0 where it would be denormal. */
+/* e^x for x <= 88, with fewer steps: 0 where it would be denormal. */
 PL_INLINE float exp_down1(float x)
 {
     const float round = 12582912.0f;
