@@ -28,7 +28,7 @@ MODELS = {
         "title": "12 / 12 / 576, T 1024, batch 8",
         "shape": {"n_layer": 12, "n_head": 12, "n_embd": 576,
                   "vocab_size": 50304, "block_size": 1024, "batch_size": 8},
-        "micro": (8, 2, 1),
+        "micro": (8, 1),
     },
     "gpt2-256": {
         "title": "GPT-2 124M, T 256, batch 8",
@@ -40,7 +40,7 @@ MODELS = {
         "title": "GPT-2 124M, T 1024, batch 8",
         "shape": {"n_layer": 12, "n_head": 12, "n_embd": 768,
                   "vocab_size": 50304, "block_size": 1024, "batch_size": 8},
-        "micro": (8, 2, 1),
+        "micro": (8, 1),
     },
     "shakespeare-cpu": {
         "title": "4 / 4 / 128, T 64, batch 12, 65 characters",
@@ -52,8 +52,22 @@ MODELS = {
         "title": "6 / 6 / 384, T 256, batch 64, 65 characters",
         "shape": {"n_layer": 6, "n_head": 6, "n_embd": 384, "vocab_size": 65,
                   "block_size": 256, "batch_size": 64},
-        "micro": (64, 16, 4),
+        "micro": (64, 4),
     },
+}
+
+# What Plimsoll may take: more than it wants. Unsaid, it would also keep below
+# what nanoGPT takes.
+MEMORY = "12GB"
+
+# Its own settings, on the first model: one after the other in each turn, the
+# first being what the others are compared with.
+SETTINGS = {
+    "float32, 12 GB, all threads": (),
+    "2 GB": ("--memory=2GB",),
+    "bfloat16": ("--dtype=bfloat16",),
+    "float16": ("--dtype=float16",),
+    "one thread": ("--threads=1",),
 }
 
 # Memory that is given back is faulted in again: the allocator keeps it. What
@@ -108,12 +122,13 @@ def run(command, environment, limit):
     return json.loads(done.stdout)
 
 
-def run_ours(model, o, rounds=2):
+def run_ours(model, o, rounds=2, more=()):
     keys = [f"--{key}={value}" for key, value in model["shape"].items()]
     return run([os.path.join(o.build, "plimsoll"), "bench", *keys,
                 "--gradient_accumulation_steps=1", "--dropout=0.0",
                 "--bias=False", f"--threads={o.threads}",
-                f"--rounds={rounds}", "--json", *o.ours],
+                f"--memory={MEMORY}", f"--rounds={rounds}", "--json", *more,
+                *o.ours],
                dict(os.environ, **ISA.get(o.isa, {})), o.limit)
 
 
@@ -136,8 +151,8 @@ def run_torch(model, way, o, seconds):
 
 
 def scout(model, o):
-    """Each way to run PyTorch once; the fastest eager and compiled one. What
-    is fastest when eager is where compiling starts from."""
+    """The ways to run PyTorch once; the fastest eager and compiled one. First
+    the micro-batch is chosen, then with that the way to the loss."""
     tried = []
 
     def rate(way):
@@ -147,7 +162,7 @@ def scout(model, o):
         say(f"  PyTorch, {' '.join(map(str, way))}")
         entry = {"way": list(way)}
         try:
-            entry.update(run_torch(model, way, o, o.seconds / 2))
+            entry.update(run_torch(model, way, o, o.seconds / 4))
         except Failed as why:
             entry["failed"] = str(why)
         tried.append(entry)
@@ -158,19 +173,16 @@ def scout(model, o):
         way = max(rates, key=rates.get)
         return way if rates[way] else None
 
-    whole = model["shape"]["batch_size"]
     losses = ("logits",)
     if model["shape"]["vocab_size"] > 4 * model["shape"]["n_embd"]:
         losses = ("logits", "chunked")
-    cuts = best(("eager", "logits", micro) for micro in model["micro"])
+    cuts = best([("eager", "logits", micro) for micro in model["micro"]])
     micro = cuts[2] if cuts else model["micro"][-1]
-    ways = {("eager", loss, size) for loss in losses for size in (whole, micro)}
-    if cuts:
-        ways.add(cuts)
-    eager = best(sorted(ways))
-    micro = eager[2] if eager else micro
-    compiled = best(sorted({("compile", loss, size) for loss in losses
-                            for size in (whole, micro)}))
+    eager = best([("eager", loss, micro) for loss in losses])
+    sizes = sorted({micro, model["micro"][0], model["micro"][-1]})
+    cuts = best([("compile", "logits", size) for size in sizes])
+    micro = cuts[2] if cuts else model["micro"][-1]
+    compiled = best([("compile", loss, micro) for loss in losses])
     return tried, [way for way in (eager, compiled) if way]
 
 
@@ -197,6 +209,22 @@ def measure_model(name, o):
         turns.append(turn)
     return {"title": model["title"], "shape": model["shape"], "tried": tried,
             "ways": ways, "turns": turns}
+
+
+def measure_settings(o):
+    model = MODELS["story"]
+    turns = []
+    short = ("--eval_batch_size=1",)
+    for i in range(-1, o.rounds):
+        say(f"settings, turn {i + 1} of {o.rounds}")
+        turn = {}
+        names = list(SETTINGS)
+        shift = max(i, 0) % len(names)
+        for name in names[shift:] + names[:shift]:
+            turn[name] = run_ours(model, o, 1, short + SETTINGS[name])
+        if i >= 0:  # the one before learns the machine's rates
+            turns.append(turn)
+    return {"title": model["title"], "turns": turns}
 
 
 # ---- the machine ----
@@ -250,7 +278,7 @@ def measure(o):
     except (OSError, ValueError):
         result = {"models": {}}
     result["machine"] = machine(o)
-    names = o.only or [*MODELS, "products"]
+    names = o.only or [*MODELS, "settings", "products"]
 
     def save():
         with open(o.out + ".new", "w") as new:
@@ -269,6 +297,11 @@ def measure(o):
                          **ALLOCATOR, **ISA.get(o.isa, {})),
                 stdout=subprocess.PIPE, text=True, check=True)
             result["products"] = json.loads(done.stdout)
+        elif name == "settings":
+            try:
+                result["settings"] = measure_settings(o)
+            except Failed as why:
+                sys.exit(f"compare: plimsoll bench: {why}")
         else:
             try:
                 result["models"][name] = measure_model(name, o)
@@ -342,6 +375,54 @@ def rate_table(result, key, flops_key):
             number(median(found), "**{:.2f}**"),
             number(min(found, default=None), "{:.2f}") + ", " +
             number(max(found, default=None), "{:.2f}")]) + " |")
+    return lines
+
+
+def own_table(result):
+    """What needs no peer: all within one process each."""
+    lines = ["| model | training, of the peak | evaluation | evaluation / "
+             "training | sampling, of what can be read | update, predicted / "
+             "measured |", "|---|---|---|---|---|---|"]
+    for m in models(result):
+        ours = [turn["plimsoll"] for turn in m["turns"]
+                if "median" in turn["plimsoll"]]
+        share = {name: [it["median"][name] for it in ours] for name in
+                 ("train_share_of_peak", "eval_share_of_peak",
+                  "sample_share_of_reading")}
+        train, evaluation, sample = share.values()
+        lines.append("| " + " | ".join([
+            m["title"], number(median(train), "{:.1%}"),
+            number(median(evaluation), "{:.1%}"),
+            number(median(e / t for e, t in zip(evaluation, train)),
+                   "{:.2f}"),
+            number(median(sample), "{:.1%}"),
+            number(median(it["predicted_update_seconds"] /
+                          it["median"]["update_seconds"] for it in ours),
+                   "{:.2f}")]) + " |")
+    return lines
+
+
+def settings_table(result):
+    data = result.get("settings")
+    if not data:
+        return ["Not measured."]
+    lines = [f"{data['title']}; shares of the peak of the same threads.", "",
+             "| setting | tokens/s | of the peak | share / the first's | "
+             "lowest, highest | process peak |", "|---|---|---|---|---|---|"]
+    first = next(iter(SETTINGS))
+    for name in SETTINGS:
+        cells = [turn[name] for turn in data["turns"]]
+        share = [cell["median"]["train_share_of_peak"] for cell in cells]
+        ratio = [s / turn[first]["median"]["train_share_of_peak"]
+                 for s, turn in zip(share, data["turns"])]
+        lines.append("| " + " | ".join([
+            name,
+            number(median(cell["median"]["train_tokens_per_second"]
+                          for cell in cells)),
+            number(median(share), "{:.1%}"), number(median(ratio), "{:.3f}"),
+            f"{min(ratio):.3f}, {max(ratio):.3f}",
+            gigabytes(median(cell["process_peak_bytes"]
+                             for cell in cells))]) + " |")
     return lines
 
 
@@ -477,6 +558,8 @@ def tables(o):
         "evaluation": rate_table(result, "eval_tokens_per_second",
                                  "eval_flops_per_token"),
         "memory": memory_table(result),
+        "own": own_table(result),
+        "settings": settings_table(result),
         "ways": ways_table(result),
         "products": products_summary(result),
         "every product": products_table(result),
@@ -511,7 +594,7 @@ def main():
     m = commands.add_parser("measure")
     m.add_argument("--build", required=True, help="folder of the programs")
     m.add_argument("--out", required=True, help="results; others stay in it")
-    m.add_argument("--only", action="append", choices=[*MODELS, "products"],
+    m.add_argument("--only", action="append", choices=[*MODELS, "settings", "products"],
                    help="a part of the whole; may be given repeatedly")
     m.add_argument("--rounds", type=int, default=3, help="turns per model")
     m.add_argument("--product_rounds", type=int, default=5)

@@ -117,12 +117,14 @@ void pl_rates_learn(pl_rates *rates, const pl_observed *seen)
     if (seen->least_seconds > 0.0)
         rates->barrier_seconds = fmin(seen->least_seconds, most_barrier);
     for (int op = 0; op < PL_OP_COUNT; op++) {
-        double seconds = seen->seconds[op];
-        if (seconds < enough_seconds || !(seen->units[op] > 0.0))
+        const double all = seen->seconds[op];
+        if (!(all > 0.0) || !(seen->units[op] > 0.0))
             continue;
-        double waits = seen->steps[op] * rates->barrier_seconds;
-        seconds = fmax(seconds - waits, 0.1 * seconds);
-        rates->per_second[op] = seen->units[op] / seconds;
+        const double waits = seen->steps[op] * rates->barrier_seconds,
+                     rate = seen->units[op] / fmax(all - waits, 0.1 * all);
+        /* what disturbs a short look can only make it slow */
+        if (all >= enough_seconds || rate > rates->per_second[op])
+            rates->per_second[op] = rate;
     }
     rates->source = PL_RATES_MEASURED;
 }

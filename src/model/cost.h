@@ -45,8 +45,9 @@ void pl_cost_observe(pl_observed *seen, const pl_gpt *gpt,
                      pl_program_id program, const double *step_seconds,
                      double rounds, double rests);
 
-/* Takes over the rates of those ops that were seen at work long enough. What
- * the shortest step takes is what any step costs beside its work. */
+/* Takes over the rates of the ops that were seen at work: of those seen for a
+ * short time only if they were faster than what is known. What the shortest
+ * step takes is what any step costs beside its work. */
 void pl_rates_learn(pl_rates *rates, const pl_observed *seen);
 
 #endif

@@ -2,6 +2,7 @@
 #include "model/fit.h"
 #include "support/asserts.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -223,15 +224,20 @@ static void measured_rates_replace_the_built_in_ones(void **state)
     (void)state;
     pl_rates rates = pl_rates_built_in(2);
     pl_observed seen = { .least_seconds = 0.0 };
-    double before = rates.per_second[PL_OP_GELU];
+    const double before = rates.per_second[PL_OP_GELU];
     seen.seconds[PL_OP_MATMUL] = 2.0;
     seen.units[PL_OP_MATMUL] = 3e9;
-    seen.seconds[PL_OP_GELU] = 1e-9; /* too short to mean anything */
-    seen.units[PL_OP_GELU] = 1e9;
+    /* short looks: a slow one may have been disturbed, a fast one was not */
+    seen.seconds[PL_OP_GELU] = 1e-4;
+    seen.units[PL_OP_GELU] = 1e-4 * before / 2;
+    seen.seconds[PL_OP_DROP] = 1e-4;
+    seen.units[PL_OP_DROP] = 1e-4 * rates.per_second[PL_OP_DROP] * 2;
+    const double faster = rates.per_second[PL_OP_DROP] * 2;
     pl_rates_learn(&rates, &seen);
     assert_int_equal(rates.source, PL_RATES_MEASURED);
     assert_true(rates.per_second[PL_OP_MATMUL] == 1.5e9);
     assert_true(rates.per_second[PL_OP_GELU] == before);
+    assert_true(fabs(rates.per_second[PL_OP_DROP] / faster - 1.0) < 1e-9);
 }
 
 int main(void)
