@@ -123,6 +123,17 @@ static void what_is_written_is_read(void **state)
     }
 }
 
+static void bfloat16_is_the_upper_half_of_a_float(void **state)
+{
+    (void)state;
+    size_t bytes;
+    assert_int_equal(write_model(PL_LLMC_BF16), PL_OK);
+    char *file = scratch_read(path, &bytes);
+    const unsigned char first[2] = { 0xa0, 0xc1 }; /* -20.0 */
+    assert_memory_equal(file + PL_LLMC_HEADER_BYTES, first, 2);
+    free(file);
+}
+
 static void a_write_that_fails_leaves_nothing(void **state)
 {
     (void)state;
@@ -213,6 +224,7 @@ int main(void)
         TEST(tensors_lie_in_llm_c_s_order),
         TEST(the_header_is_llm_c_s),
         TEST(what_is_written_is_read),
+        TEST(bfloat16_is_the_upper_half_of_a_float),
         TEST(a_write_that_fails_leaves_nothing),
         TEST(wrong_headers_are_refused),
         TEST(every_other_length_is_refused),

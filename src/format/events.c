@@ -1,0 +1,310 @@
+/* events.c: see events.h. The few messages that are needed are written and
+ * read by hand. */
+#include "format/events.h"
+#include "base/check.h"
+
+#include <string.h>
+
+enum {
+    HEAD_BYTES = 12, /* length and its checksum */
+    TAIL_BYTES = 4,
+    /* of one record of ours: a summary's tag and the rest of it */
+    MOST_RECORD_BYTES = PL_EVENTS_TAG_BYTES + 96,
+    FIRST_BYTES = 64, /* of a message, in which its step stands */
+};
+
+static const char version[] = "brain.Event:2";
+
+/* ---- checksums ---- */
+
+uint32_t pl_crc32c(uint32_t crc, const void *data, size_t bytes)
+{
+    /* the remainders of the sixteen half bytes */
+    static const uint32_t table[16] = {
+        0x00000000u, 0x105ec76fu, 0x20bd8edeu, 0x30e349b1u,
+        0x417b1dbcu, 0x5125dad3u, 0x61c69362u, 0x7198540du,
+        0x82f63b78u, 0x92a8fc17u, 0xa24bb5a6u, 0xb21572c9u,
+        0xc38d26c4u, 0xd3d3e1abu, 0xe330a81au, 0xf36e6f75u,
+    };
+    const unsigned char *at = data;
+    crc = ~crc;
+    for (size_t i = 0; i < bytes; i++) {
+        crc ^= at[i];
+        crc = crc >> 4 ^ table[crc & 15];
+        crc = crc >> 4 ^ table[crc & 15];
+    }
+    return ~crc;
+}
+
+uint32_t pl_crc32c_masked(uint32_t crc)
+{
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+/* ---- messages ---- */
+
+typedef struct message {
+    unsigned char bytes[MOST_RECORD_BYTES];
+    size_t used;
+} message;
+
+static void put_byte(message *m, unsigned byte)
+{
+    PL_CHECK(m->used < sizeof m->bytes);
+    m->bytes[m->used++] = (unsigned char)byte;
+}
+
+static void put_fixed(message *m, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        put_byte(m, (unsigned)(value >> (8 * i) & 0xff));
+}
+
+static void put_varint(message *m, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        put_byte(m, (unsigned)(value & 0x7f) | 0x80u);
+    put_byte(m, (unsigned)value);
+}
+
+static void put_text(message *m, const char *text)
+{
+    size_t bytes = strlen(text);
+    put_varint(m, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        put_byte(m, (unsigned char)text[i]);
+}
+
+static void put_head(message *m, double wall_time)
+{
+    uint64_t bits;
+    memcpy(&bits, &wall_time, sizeof bits);
+    m->used = HEAD_BYTES;
+    put_byte(m, 1 << 3 | 1); /* wall_time: 64 bits */
+    put_fixed(m, bits, 8);
+}
+
+/* Length and checksums around what was put. */
+static void seal(message *m)
+{
+    size_t bytes = m->used - HEAD_BYTES;
+    uint32_t crc = pl_crc32c(0, m->bytes + HEAD_BYTES, bytes);
+    put_fixed(m, pl_crc32c_masked(crc), TAIL_BYTES);
+    size_t used = m->used;
+    m->used = 0;
+    put_fixed(m, bytes, 8);
+    put_fixed(m, pl_crc32c_masked(pl_crc32c(0, m->bytes, 8)), 4);
+    m->used = used;
+}
+
+static void put_version(message *m, double wall_time)
+{
+    put_head(m, wall_time);
+    put_byte(m, 3 << 3 | 2); /* file_version: text */
+    put_text(m, version);
+    seal(m);
+}
+
+static void put_scalar(message *m, const char *tag, int64_t step,
+                       double wall_time, float value)
+{
+    uint32_t bits;
+    size_t tag_bytes = strlen(tag);
+    size_t value_bytes = 1 + 1 + tag_bytes + 1 + 4;
+    memcpy(&bits, &value, sizeof bits);
+    put_head(m, wall_time);
+    put_byte(m, 2 << 3 | 0); /* step: varint */
+    put_varint(m, (uint64_t)step);
+    put_byte(m, 5 << 3 | 2); /* summary */
+    put_varint(m, value_bytes + (value_bytes < 0x80 ? 2 : 3));
+    put_byte(m, 1 << 3 | 2); /* value */
+    put_varint(m, value_bytes);
+    put_byte(m, 1 << 3 | 2); /* tag */
+    put_text(m, tag);
+    put_byte(m, 2 << 3 | 5); /* simple_value: 32 bits */
+    put_fixed(m, bits, 4);
+    seal(m);
+}
+
+/* ---- reading back ---- */
+
+static uint64_t fixed(const unsigned char *bytes, size_t count)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+/* Reads a varint at *at; 0 where there is none. */
+static int varint(const unsigned char *bytes, size_t count, size_t *at,
+                  uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; shift < 64 && *at < count; shift += 7) {
+        unsigned char byte = bytes[(*at)++];
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return 1;
+    }
+    return 0;
+}
+
+/* The step of an Event from its first bytes: 0 where none is given. */
+static int64_t step_of(const unsigned char *bytes, size_t count)
+{
+    size_t at = 0;
+    uint64_t key, value;
+    while (at < count && varint(bytes, count, &at, &key)) {
+        switch (key & 7) {
+        case 0:
+            if (!varint(bytes, count, &at, &value))
+                return 0;
+            if (key >> 3 == 2)
+                return (int64_t)value;
+            break;
+        case 1:
+            at += 8;
+            break;
+        case 5:
+            at += 4;
+            break;
+        default: /* a text or a message: the step, if any, came before */
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* The record at `at`: *end is behind it, or `at` if there is no whole one. */
+static pl_status read_record(pl_events *e, const pl_file *file, uint64_t at,
+                             uint64_t *end, int64_t *step, pl_error *err)
+{
+    unsigned char head[HEAD_BYTES], tail[TAIL_BYTES], first[FIRST_BYTES];
+    uint64_t size = pl_file_size(file), left;
+    uint32_t crc = 0;
+
+    *end = at;
+    if (size - at < HEAD_BYTES + TAIL_BYTES)
+        return PL_OK;
+    pl_status status = pl_file_pread_exact(file, head, sizeof head, at, err);
+    if (status)
+        return status;
+    uint64_t bytes = fixed(head, 8);
+    if (fixed(head + 8, 4) != pl_crc32c_masked(pl_crc32c(0, head, 8)) ||
+        bytes > size - at - HEAD_BYTES - TAIL_BYTES)
+        return PL_OK;
+    at += HEAD_BYTES;
+    memset(first, 0, sizeof first);
+    for (left = bytes; left > 0 && !status;) {
+        size_t some = left < PL_EVENTS_BUFFER_BYTES ? (size_t)left
+                                                    : PL_EVENTS_BUFFER_BYTES;
+        status = pl_file_pread_exact(file, e->buffer, some, at, err);
+        if (!status && left == bytes)
+            memcpy(first, e->buffer, some < FIRST_BYTES ? some : FIRST_BYTES);
+        crc = pl_crc32c(crc, e->buffer, some);
+        left -= some;
+        at += some;
+    }
+    if (!status)
+        status = pl_file_pread_exact(file, tail, sizeof tail, at, err);
+    if (!status && fixed(tail, 4) == pl_crc32c_masked(crc)) {
+        *end = at + TAIL_BYTES;
+        *step = step_of(first,
+                        bytes < FIRST_BYTES ? (size_t)bytes : FIRST_BYTES);
+    }
+    return status;
+}
+
+/* How much of the file is kept. */
+static pl_status measure(pl_events *e, const char *path, int64_t keep_step,
+                         uint64_t *keep_bytes, pl_error *err)
+{
+    pl_file file = PL_FILE_CLOSED;
+    uint64_t end = 0;
+    int64_t step = 0;
+    *keep_bytes = 0;
+    pl_status status = pl_file_open_read(&file, path, err);
+    while (!status) {
+        status = read_record(e, &file, *keep_bytes, &end, &step, err);
+        if (status || end == *keep_bytes || step > keep_step)
+            break;
+        *keep_bytes = end;
+    }
+    pl_file_abandon(&file);
+    return status;
+}
+
+/* ---- the file ---- */
+
+pl_status pl_events_open(pl_events *events, const char *path, int64_t keep_step,
+                         double wall_time, pl_error *err)
+{
+    uint64_t keep_bytes = 0;
+    pl_file_kind kind = PL_FILE_ABSENT;
+    pl_status status = PL_OK;
+
+    *events = (pl_events){ .file = PL_FILE_CLOSED };
+    if (keep_step >= 0)
+        status = pl_file_look(path, &kind, err);
+    if (!status && kind != PL_FILE_ABSENT)
+        status = measure(events, path, keep_step, &keep_bytes, err);
+    if (status)
+        return status;
+    if (kind == PL_FILE_ABSENT)
+        status = pl_file_create(&events->file, path, err);
+    else
+        status = pl_file_open_again(&events->file, path, keep_bytes, err);
+    if (status)
+        return status;
+    events->size_bytes = keep_bytes;
+    if (keep_bytes == 0) {
+        message m;
+        put_version(&m, wall_time);
+        memcpy(events->buffer, m.bytes, m.used);
+        events->used = m.used;
+    }
+    return PL_OK;
+}
+
+pl_status pl_events_flush(pl_events *events, pl_error *err)
+{
+    if (events->used == 0)
+        return PL_OK;
+    /* not appended: a part that was written before a failure is replaced */
+    pl_status status = pl_file_write_at(&events->file, events->buffer,
+                                        events->used, events->size_bytes, err);
+    if (status)
+        return status;
+    events->size_bytes += events->used;
+    events->used = 0;
+    return PL_OK;
+}
+
+pl_status pl_events_scalar(pl_events *events, const char *tag, int64_t step,
+                           double wall_time, float value, pl_error *err)
+{
+    message m;
+    PL_CHECK(strlen(tag) < PL_EVENTS_TAG_BYTES && step >= 0);
+    put_scalar(&m, tag, step, wall_time, value);
+    if (m.used > PL_EVENTS_BUFFER_BYTES - events->used) {
+        pl_status status = pl_events_flush(events, err);
+        if (status)
+            return status;
+    }
+    memcpy(events->buffer + events->used, m.bytes, m.used);
+    events->used += m.used;
+    return PL_OK;
+}
+
+pl_status pl_events_close(pl_events *events, pl_error *err)
+{
+    pl_status status = pl_events_flush(events, err);
+    if (!status)
+        status = pl_file_sync(&events->file, err);
+    if (status) {
+        pl_file_abandon(&events->file);
+        return status;
+    }
+    return pl_file_close(&events->file, err);
+}

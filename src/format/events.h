@@ -1,0 +1,65 @@
+/* events.h: TensorBoard's event files, scalars only.
+ *
+ * A file is a list of records: u64 length, u32 masked CRC-32C of those 8
+ * bytes, the message, u32 masked CRC-32C of it; all little-endian. A message
+ * is a protobuf Event: 1 wall_time (double), 2 step, 3 file_version (the first
+ * record: "brain.Event:2"), 5 summary { 1 value { 1 tag, 2 simple_value } }.
+ * TensorBoard reads files that have "tfevents" in their name, and a file that
+ * grows, up to the last whole record.
+ *
+ * Appends to one file. Takes no memory. A failed write loses nothing: what
+ * was told stays in the buffer and is tried again, in the same place. */
+#ifndef PL_FORMAT_EVENTS_H
+#define PL_FORMAT_EVENTS_H
+
+#include "base/file.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A name that TensorBoard looks for. */
+#define PL_EVENTS_NAME "events.out.tfevents.plimsoll"
+
+enum {
+    PL_EVENTS_BUFFER_BYTES = 16 * 1024,
+    PL_EVENTS_TAG_BYTES = 128, /* with its zero */
+};
+
+#define PL_EVENTS_KEEP_ALL  INT64_MAX
+#define PL_EVENTS_KEEP_NONE ((int64_t)-1)
+
+typedef struct pl_events {
+    pl_file file;
+    uint64_t size_bytes; /* of whole records in the file */
+    size_t used;         /* of the buffer: whole records that wait */
+    unsigned char buffer[PL_EVENTS_BUFFER_BYTES];
+} pl_events;
+
+/* Opens `path` to go on behind the last whole record of the leading ones whose
+ * step is at most `keep_step`; what follows is cut off: a torn record, steps
+ * that a resumed run takes again. PL_EVENTS_KEEP_NONE, or no such file, begins
+ * a new one at `wall_time` (seconds since 1970); so does a file whose very
+ * first record is broken, which no reader would read. */
+PL_MUST_CHECK pl_status pl_events_open(pl_events *events, const char *path,
+                                       int64_t keep_step, double wall_time,
+                                       pl_error *err);
+
+/* One value. It is written when the buffer is full, flushed or closed. On
+ * PL_E_IO (the buffer is full and can't be written) this value is lost. */
+PL_MUST_CHECK pl_status pl_events_scalar(pl_events *events, const char *tag,
+                                         int64_t step, double wall_time,
+                                         float value, pl_error *err);
+
+/* Hands what waits to the system; on failure it goes on waiting. */
+PL_MUST_CHECK pl_status pl_events_flush(pl_events *events, pl_error *err);
+
+/* Flushes, and returns once it is on the disk. Closed in any case. */
+PL_MUST_CHECK pl_status pl_events_close(pl_events *events, pl_error *err);
+
+/* The CRC-32C (Castagnoli) of `bytes` bytes after those that gave `crc`, which
+ * is 0 for the first; and how records store it. */
+uint32_t pl_crc32c(uint32_t crc, const void *data, size_t bytes);
+uint32_t pl_crc32c_masked(uint32_t crc);
+
+#endif
