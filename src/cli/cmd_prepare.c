@@ -59,6 +59,18 @@ static pl_status find_end(int32_t *end, const pl_tokenizer *tokenizer,
                    used ? names : "none");
 }
 
+/* `format` is export's key too. */
+static pl_status check_format(const pl_config *config, pl_error *err)
+{
+    if (strcmp(config->format, "gguf") != 0 &&
+        strcmp(config->format, "hf") != 0)
+        return PL_OK;
+    return pl_fail(err, PL_E_CONFIG,
+                   "format = '%s' is for models (`plimsoll export`); tokens "
+                   "are written as 'nanogpt' or 'llmc'",
+                   config->format);
+}
+
 static pl_shard_kind choose_kind(const pl_config *config,
                                  const pl_tokenizer *tokenizer)
 {
@@ -113,8 +125,8 @@ static pl_status run_prepare(pl_cli_args *args, pl_heap *heap, pl_error *err)
         return pl_fail(err, PL_E_USAGE,
                        "prepare needs text and a folder to write to: "
                        "plimsoll prepare --out=data/mine mine.txt");
-    pl_status status = PL_OK;
-    if (!finds_chars) {
+    pl_status status = check_format(config, err);
+    if (!status && !finds_chars) {
         status = pl_cli_tokenizer(&tokenizer, config, heap, err);
         options.tokenizer = &tokenizer;
     }

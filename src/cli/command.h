@@ -36,7 +36,8 @@ typedef struct pl_command {
 extern const pl_command pl_command_plan, pl_command_train, pl_command_eval,
     pl_command_sample, pl_command_prepare, pl_command_config,
     pl_command_explain, pl_command_bench, pl_command_tokenizer,
-    pl_command_tokenize, pl_command_inspect;
+    pl_command_tokenize, pl_command_inspect, pl_command_export,
+    pl_command_import;
 
 /* Reads argv[0 .. argc) of `command`. */
 PL_MUST_CHECK pl_status pl_cli_read(pl_cli_args *args,

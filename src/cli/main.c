@@ -10,7 +10,8 @@ static const pl_command *const commands[] = {
     &pl_command_plan,     &pl_command_train,   &pl_command_eval,
     &pl_command_sample,   &pl_command_prepare, &pl_command_tokenizer,
     &pl_command_tokenize, &pl_command_inspect, &pl_command_config,
-    &pl_command_explain,  &pl_command_bench,
+    &pl_command_explain,  &pl_command_bench,   &pl_command_export,
+    &pl_command_import,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -23,7 +23,9 @@ enum {
     PL_FOR_TOKENIZER = 32,
     PL_FOR_TOKENIZE = 64,
     PL_FOR_INSPECT = 128,
-    PL_FOR_ALL = 255,
+    PL_FOR_EXPORT = 256,
+    PL_FOR_IMPORT = 512,
+    PL_FOR_ALL = 1023,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -53,6 +55,7 @@ typedef enum pl_key_group {
     PL_GROUP_MACHINE,
     PL_GROUP_SAMPLE,
     PL_GROUP_PREPARE,
+    PL_GROUP_OUTPUT,
     PL_GROUP_IGNORED,
     PL_GROUP_COUNT,
 } pl_key_group;
@@ -191,8 +194,6 @@ X(FLOAT, temperature, 0.8, 0, HUGE_VAL, NULL, PL_FOR_SAMPLE, SAMPLE,           \
 X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
-X(TEXT, out, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,       \
-  "folder to write to: the tokens and their tokenizer")                        \
 X(TEXT, tokenizer, "char", 0, 0, NULL,                                         \
   PL_FOR_PREPARE | PL_FOR_TOKENIZE | PL_FOR_INSPECT, PREPARE,                  \
   "'char', 'byte', 'gpt2', or the path of a BPE: tokenizer.json, .tiktoken, "  \
@@ -208,13 +209,22 @@ X(TEXT, field, "text", 0, 0, NULL,                                             \
 X(TEXT, end_of_text, "<|endoftext|>", 0, 0, NULL,                              \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
   "special token of a BPE that stands behind every document; '': none")        \
-X(TEXT, format, "auto", 0, 0, "auto nanogpt llmc", PL_FOR_PREPARE, PREPARE,    \
-  "of the tokens: nanoGPT's bare 16 bits, or llm.c's with a header; 'auto': "  \
-  "nanoGPT's unless the vocabulary needs 32 bits")                             \
 X(OPTIONAL, shard_tokens, PL_NONE, 1, 1e12, NULL, PL_FOR_PREPARE, PREPARE,     \
   "tokens per file; None: one file for each split")                            \
 X(TEXT, ids, "text", 0, 0, "text uint16 uint32", PL_FOR_TOKENIZE, PREPARE,     \
   "how token ids are written and read: a line for each, or binary")            \
+                                                                               \
+X(TEXT, out, "", 0, 0, NULL,                                                   \
+  PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_EXPORT | PL_FOR_IMPORT, OUTPUT,   \
+  "what to write: a folder; of export to gguf and llmc a file")                \
+X(TEXT, format, "auto", 0, 0, "auto nanogpt llmc gguf hf",                     \
+  PL_FOR_PREPARE | PL_FOR_EXPORT, OUTPUT,                                      \
+  "of prepare: nanoGPT's bare 16 bits, or llm.c's with a header; 'auto': "     \
+  "nanoGPT's unless the vocabulary needs 32 bits. Of export: gguf for "        \
+  "llama.cpp, llmc, or hf, a Hugging Face folder; 'auto': by the name of out") \
+X(TEXT, type, "f32", 0, 0, "f32 f16 bf16 q8_0", PL_FOR_EXPORT, OUTPUT,         \
+  "of exported matrices: f32 as trained, 16 bits, or q8_0, 8 bits in blocks "  \
+  "of 32 (gguf); llmc has f32 and bf16")                                       \
                                                                                \
 X(IGNORED, backend, "'nccl'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,               \
   "nanoGPT's distributed backend")                                             \

@@ -1,0 +1,152 @@
+/* cmd_export.c: a trained model as a file of another program's. */
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/convert.h"
+#include "cli/term.h"
+#include "train/checkpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum target { TO_GGUF, TO_LLMC, TO_FOLDER } target;
+
+static int ends_in(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), tail = strlen(end);
+    return bytes >= tail && strcmp(text + bytes - tail, end) == 0;
+}
+
+static pl_status choose(const pl_config *config, target *to, pl_error *err)
+{
+    const char *format = config->format;
+    pl_file_kind kind;
+    if (strcmp(format, "nanogpt") == 0)
+        return pl_fail(err, PL_E_CONFIG,
+                       "format = 'nanogpt' is for tokens (`plimsoll prepare`); "
+                       "models are exported as 'gguf', 'llmc' or 'hf'");
+    if (strcmp(format, "auto") == 0)
+        format = ends_in(config->out, ".gguf")  ? "gguf"
+                 : ends_in(config->out, ".bin") ? "llmc"
+                                                : "hf";
+    *to = strcmp(format, "gguf") == 0   ? TO_GGUF
+          : strcmp(format, "llmc") == 0 ? TO_LLMC
+                                        : TO_FOLDER;
+    if (*to == TO_FOLDER)
+        return PL_OK;
+    pl_status status = pl_file_look(config->out, &kind, err);
+    if (!status && kind == PL_FILE_FOLDER)
+        status = pl_fail(
+            err, PL_E_USAGE, "%s is a folder; %s is a file: --out=%s/model.%s",
+            config->out, format, config->out, *to == TO_GGUF ? "gguf" : "bin");
+    return status;
+}
+
+static pl_ggml_type type_of(const char *name)
+{
+    static const pl_ggml_type types[] = { PL_GGML_F32, PL_GGML_F16,
+                                          PL_GGML_BF16, PL_GGML_Q8_0 };
+    pl_ggml_type type = PL_GGML_F32;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(name, pl_ggml_type_name(types[i])) == 0)
+            type = types[i];
+    return type;
+}
+
+/* The folder itself if it is a model's, else the best checkpoint in it. */
+static pl_status find_folder(char folder[PL_PATH_BYTES], const char *named,
+                             pl_heap *heap, pl_error *err)
+{
+    char config[PL_PATH_BYTES];
+    pl_file_kind kind;
+    pl_status status = pl_path_join(config, named, "config.json", err);
+    if (!status)
+        status = pl_file_look(config, &kind, err);
+    if (!status && kind == PL_FILE_PLAIN)
+        return pl_path_add(folder, named, "", err);
+    return status ? status
+                  : pl_checkpoint_find(folder, named, PL_WANT_BEST, heap, err);
+}
+
+static pl_status convert(pl_convert *c, const pl_config *config, target to,
+                         pl_heap *heap, pl_error *err)
+{
+    pl_ggml_type type = type_of(config->type);
+    if (to != TO_FOLDER && c->weights->shape.activation == PL_ACT_GELU)
+        pl_log_say(c->log, PL_LOG_WARN,
+                   "this model was trained with GELU by erf, %s computes it by "
+                   "tanh: its numbers will differ a little. activation = "
+                   "'gelu_tanh' trains a model that is the same in both",
+                   to == TO_GGUF ? "llama.cpp" : "llm.c");
+    if (to == TO_GGUF)
+        return pl_convert_to_gguf(c, config->out, type, heap, err);
+    if (to == TO_LLMC)
+        return pl_convert_to_llmc(c, config->out, type, err);
+    return pl_convert_to_folder(c, config->out, type, heap, err);
+}
+
+static void print_result(const pl_convert *c, const pl_config *config,
+                         const char *folder, target to)
+{
+    static const char *const names[] = {
+        [TO_GGUF] = "GGUF", [TO_LLMC] = "llm.c", [TO_FOLDER] = "Hugging Face"
+    };
+    pl_term_clear();
+    printf("read %s: %s parameters\n", folder,
+           pl_term_count(pl_param_count(&c->weights->shape)).text);
+    printf("written to %s: %s, %s, %s\n", config->out, names[to], config->type,
+           pl_term_bytes(c->total_bytes).text);
+    if (to == TO_GGUF)
+        printf("run it: llama-completion -m %s -p \"Once\"\n", config->out);
+}
+
+static pl_status run_export(pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    const pl_config *config = &args->config;
+    char folder[PL_PATH_BYTES];
+    pl_weights weights;
+    pl_convert c;
+    target to = TO_GGUF;
+    if (args->path_count != 1 || config->out[0] == '\0')
+        return pl_fail(err, PL_E_USAGE,
+                       "export needs a checkpoint, or a folder that has one, "
+                       "and a name to write to: "
+                       "plimsoll export out --format=gguf --out=model.gguf");
+    pl_status status = choose(config, &to, err);
+    if (!status)
+        status = find_folder(folder, args->paths[0], heap, err);
+    if (!status)
+        status = pl_weights_open_folder(&weights, folder, heap, err);
+    if (status)
+        return status;
+    status = pl_convert_open(&c, &weights, &pl_term_log, heap, err);
+    if (!status) {
+        pl_cli_catch_signals();
+        status = convert(&c, config, to, heap, err);
+    }
+    if (!status)
+        print_result(&c, config, folder, to);
+    pl_weights_close(&weights);
+    return status;
+}
+
+const pl_command pl_command_export = {
+    .name = "export",
+    .arguments = "FOLDER --out=PATH [--format=gguf|llmc|hf] [--type=f32|f16|"
+                 "bf16|q8_0]",
+    .summary = "writes a model for other programs: llama.cpp, llm.c, "
+               "Hugging Face",
+    .text = "FOLDER is a checkpoint, an out_dir (its best checkpoint is taken, "
+            "else the\nnewest), or any Hugging Face GPT-2 folder.\n\n"
+            "  plimsoll export out --out=model.gguf\n"
+            "  plimsoll export out --out=small.gguf --type=q8_0\n"
+            "  plimsoll export out/ckpt --out=model.bin --type=bf16\n"
+            "  plimsoll export out --format=hf --out=share/my-gpt\n\n"
+            "gguf has the tokenizer inside and runs in llama.cpp; q8_0 keeps "
+            "matrices in a\nquarter of f32's bytes. llmc is llm.c's own "
+            "format, f32 or bf16. hf is a folder\nwith model.safetensors, "
+            "config.json and the tokenizer, without what training\nkeeps: "
+            "from_pretrained() loads it (and the checkpoint itself). The model "
+            "is never\nheld in memory. docs/formats.md has the layouts.\n",
+    .keys = PL_FOR_EXPORT,
+    .run = run_export,
+};
