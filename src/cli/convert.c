@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLICE_COUNT = 4 * 1024 * 1024 };
+enum { SLICE_COUNT = 1024 * 1024 };
 
 /* ---- slices ---- */
 

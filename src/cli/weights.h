@@ -43,7 +43,7 @@ typedef struct pl_weights {
     float *scratch;            /* PL_WEIGHTS_SCRATCH values, for turning */
 } pl_weights;
 
-enum { PL_WEIGHTS_SCRATCH = 1024 * 1024 };
+enum { PL_WEIGHTS_SCRATCH = 256 * 1024 };
 
 /* A Hugging Face GPT-2 folder: config.json and model.safetensors. What can't
  * be said in GPT-2's other formats is PL_E_UNSUPPORTED. */
