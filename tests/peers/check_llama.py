@@ -1,0 +1,75 @@
+"""llama.cpp (llama-cpp-python) runs our GGUFs: it cuts text into the same
+tokens, and goes on greedily with the same 64 as `plimsoll sample`, up to the
+first place where two tokens are about as likely."""
+
+import numpy
+from llama_cpp import Llama
+
+from common import checkpoint, path, plimsoll, require, tokens_of
+
+NEW_TOKENS = 64
+NEAR_TIE = 1e-3  # of logits
+TEXT = "the cat number 94 sat on mat 7. é—😀\\\nthe mat\n"
+
+
+def logits(model):
+    return numpy.array(model._ctx.get_logits_ith(-1)[:model.n_vocab()])
+
+
+def greedy(model, ids):
+    """The next tokens, each with how far ahead of the second it was."""
+    model.reset()
+    model.eval(ids)
+    for _ in range(NEW_TOKENS):
+        scores = logits(model)
+        best = int(scores.argmax())
+        second = numpy.delete(scores, best).max()
+        yield best, float(scores[best] - second)
+        model.eval([best])
+
+
+def compare(name, model, start):
+    ours = plimsoll("sample", name, f"--start={start}", "--num_samples=1",
+                    f"--max_new_tokens={NEW_TOKENS}", "--temperature=0")
+    ours = ours.removesuffix(b"\n---------------\n")
+    ids = model.tokenize(start.encode(), add_bos=False, special=False)
+    text = start.encode()
+    for count, (token, ahead) in enumerate(greedy(model, ids)):
+        text += model.detokenize([token], prev_tokens=ids, special=True)
+        if not ours.startswith(text):
+            require(ahead < NEAR_TIE,
+                    f"{name}: token {count} differs, and it isn't close "
+                    f"({ahead:g}):\n{text!r}\n{ours!r}")
+            return f"{count} tokens, then a near-tie ({ahead:g})"
+    require(text == ours, f"{name}:\n{text!r}\n{ours!r}")
+    return f"{NEW_TOKENS} tokens"
+
+
+def check(name, text):
+    file = path(f"{name}.f32.gguf")
+    plimsoll("export", name, "--format=gguf", f"--out={file}")
+    model = Llama(file, n_ctx=256, n_threads=2, verbose=False)
+    ours = tokens_of(checkpoint(name), text)
+    theirs = model.tokenize(text.encode(), add_bos=False, special=False)
+    require(ours == theirs, f"{name}: tokens of {text!r}:\n{ours}\n{theirs}")
+    require(model.detokenize(theirs, special=True) == text.encode(),
+            f"{name}: the text doesn't come back")
+    for start in ("the cat", "t", "number"):
+        print(f"{name}, {start!r}: {compare(name, model, start)}")
+    model.close()
+
+
+for name in ("chars", "pairs", "bytes", "bare"):
+    check(name, TEXT)
+check("no_newline", "the cat sat on the mat")
+
+# the other types load and write something
+for name in ("chars", "pairs"):
+    for kind in ("f16", "q8_0"):
+        file = path(f"{name}.{kind}.gguf")
+        plimsoll("export", name, f"--type={kind}", f"--out={file}")
+        model = Llama(file, n_ctx=256, n_threads=2, verbose=False)
+        ids = model.tokenize(b"the cat", add_bos=False, special=False)
+        out = [token for token, _ in greedy(model, ids)]
+        print(f"{name}, {kind}: {model.detokenize(out)[:40]!r}")
+        model.close()

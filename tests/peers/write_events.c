@@ -1,0 +1,44 @@
+/* write_events FILE: an event file for a reader that isn't ours. Steps 0 to
+ * 999; from 600 on twice, as by a run that was resumed at a checkpoint. */
+#include "format/events.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static pl_status tell(pl_events *events, int64_t first, int64_t last,
+                      pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (int64_t step = first; step <= last && !status; step++) {
+        double now = 1.7e9 + (double)step;
+        status = pl_events_scalar(events, "loss/train", step, now,
+                                  expf(-0.01f * (float)step), err);
+        if (!status && step % 100 == 0)
+            status = pl_events_scalar(events, "loss/val", step, now,
+                                      (float)step, err);
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static pl_events events;
+    pl_error err = { .status = PL_OK };
+    if (argc != 2)
+        return 2;
+    pl_status status = pl_events_open(&events, argv[1], PL_EVENTS_KEEP_NONE,
+                                      1.7e9, &err);
+    if (!status)
+        status = tell(&events, 0, 799, &err);
+    if (!status)
+        status = pl_events_close(&events, &err);
+    if (!status)
+        status = pl_events_open(&events, argv[1], 599, 1.8e9, &err);
+    if (!status)
+        status = tell(&events, 600, 999, &err);
+    if (!status)
+        status = pl_events_close(&events, &err);
+    if (status)
+        fprintf(stderr, "%s\n", err.text);
+    return status ? 1 : 0;
+}
