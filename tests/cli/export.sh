@@ -48,7 +48,8 @@ done
 
 # matrices of more than one slice, cut where no block of q8_0 ends
 expect 0 "${train[@]}" --dataset=cats --out_dir=wide --n_layer=1 \
-    --n_embd=544 --max_iters=1 --eval_iters=1
+    --n_embd=544 --max_iters=1 --eval_iters=1 --batch_size=1 \
+    --gradient_accumulation_steps=1 --block_size=4
 wide_ckpt=$(dirname "$(find -L wide -name model.safetensors | head -n 1)")
 expect 0 "$PLIMSOLL" export wide --out=w.gguf
 expect 0 "$PLIMSOLL" import w.gguf --out=wide-f32

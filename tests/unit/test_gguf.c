@@ -81,7 +81,7 @@ static void tensor(const char *name, uint64_t rank, const uint64_t *dims,
 {
     text(name);
     number(rank, 4);
-    for (size_t i = 0; i < rank && i < 8; i++)
+    for (size_t i = 0; i < rank && i < 4; i++)
         number(dims[i], 8);
     number(type, 4);
     number(offset, 8);
