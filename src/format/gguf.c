@@ -2,6 +2,7 @@
  * nothing is held but keys and the table of tensors. */
 #include "format/gguf.h"
 #include "base/check.h"
+#include "base/utf8.h"
 #include "format/gguf_cursor.h"
 
 #include <inttypes.h>
@@ -440,8 +441,13 @@ pl_status pl_gguf_want_text(const pl_gguf *gguf, const char *name, char *out,
                        pl_path_shown(gguf->file.path), name, key->count,
                        capacity - 1);
     out[key->count] = '\0';
-    return pl_file_pread_exact(&gguf->file, out, (size_t)key->count, key->at,
-                               err);
+    pl_status status = pl_file_pread_exact(&gguf->file, out, (size_t)key->count,
+                                           key->at, err);
+    if (!status &&
+        pl_utf8_text_bytes(out, (size_t)key->count) != (size_t)key->count)
+        status = pl_fail(err, PL_E_FORMAT, "%s: key %s is not valid UTF-8 text",
+                         pl_path_shown(gguf->file.path), name);
+    return status;
 }
 
 pl_status pl_gguf_walk_begin(pl_gguf_walk *walk, const pl_gguf *gguf,

@@ -100,6 +100,16 @@ expect 6 "$PLIMSOLL" export own --out=own.gguf
 says 'head_dim of its own'
 [ ! -e own.gguf ] || fail "a file of what can't be"
 
+# a disk that takes no more: said, and nothing is left
+for name in full.gguf full.bin full-folder; do
+    expect 1 bash -c "ulimit -f 40; exec '$PLIMSOLL' export chars --out=$name"
+    says "$name"
+    [ ! -e $name ] || fail "half of $name"
+done
+cp c.gguf kept.gguf
+expect 1 bash -c "ulimit -f 40; exec '$PLIMSOLL' export chars --out=kept.gguf"
+cmp c.gguf kept.gguf
+
 # mistakes
 expect 2 "$PLIMSOLL" export chars
 says 'plimsoll export out --format=gguf --out=model.gguf'

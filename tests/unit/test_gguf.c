@@ -170,7 +170,10 @@ static void a_missing_or_wrong_key_is_named(void **state)
     int64_t whole;
     char word[4];
     pl_gguf_walk walk;
-    head(0, 2);
+    head(0, 3);
+    text("odd");
+    number(PL_GGUF_TEXT, 4);
+    text("a\xff");
     text("big");
     number(PL_GGUF_U64, 4);
     number(UINT64_MAX, 8);
@@ -189,6 +192,9 @@ static void a_missing_or_wrong_key_is_named(void **state)
     assert_contains(err.text, "is of type text");
     assert_int_equal(pl_gguf_want_text(&gguf, "long", word, 4, &err),
                      PL_E_FORMAT);
+    assert_int_equal(pl_gguf_want_text(&gguf, "odd", word, 4, &err),
+                     PL_E_FORMAT);
+    assert_contains(err.text, "not valid UTF-8");
     assert_int_equal(
         pl_gguf_walk_begin(&walk, &gguf, "long", PL_GGUF_TEXT, &err),
         PL_E_FORMAT);
