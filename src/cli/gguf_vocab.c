@@ -272,6 +272,20 @@ static token_type type_at(const names *n, size_t id)
     return n->types ? (token_type)n->types[id] : TOKEN_NORMAL;
 }
 
+/* The next text of a list, which must be one: messages quote it. */
+static pl_status next_text(pl_gguf_walk *walk, char *out, size_t capacity,
+                           size_t *bytes, pl_error *err)
+{
+    pl_status status = pl_gguf_walk_text(walk, out, capacity, bytes, err);
+    if (!status && pl_utf8_text_bytes(out, *bytes) != *bytes)
+        status = pl_fail(err, PL_E_FORMAT,
+                         "%s: key %s: element %" PRIu64
+                         " is not valid UTF-8 text",
+                         pl_path_shown(walk->cursor.file->path),
+                         walk->key->name, walk->key->count - walk->left - 1);
+    return status;
+}
+
 static pl_status read_tokens(pl_bpe_draft *draft, names *n, pl_error *err)
 {
     char name[NAME_BYTES];
@@ -279,7 +293,7 @@ static pl_status read_tokens(pl_bpe_draft *draft, names *n, pl_error *err)
     pl_status status = PL_OK;
     for (size_t id = 0; id < n->count && !status; id++) {
         token_type type = type_at(n, id);
-        status = pl_gguf_walk_text(&n->texts, name, sizeof name, &bytes, err);
+        status = next_text(&n->texts, name, sizeof name, &bytes, err);
         if (status || type == TOKEN_UNUSED)
             continue;
         if (type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED)
@@ -301,7 +315,7 @@ static pl_status read_merges(pl_bpe_draft *draft, const pl_weights *w,
     pl_status status = pl_gguf_walk_begin(
         &walk, &w->gguf, "tokenizer.ggml.merges", PL_GGUF_TEXT, err);
     for (size_t i = 0; !status && walk.left > 0; i++) {
-        status = pl_gguf_walk_text(&walk, text, sizeof text, &bytes, err);
+        status = next_text(&walk, text, sizeof text, &bytes, err);
         if (status)
             break;
         const char *space = memchr(text, ' ', bytes);

@@ -124,6 +124,9 @@ expect 3 "$PLIMSOLL" export chars --format=nanogpt --out=x
 expect 3 "$PLIMSOLL" prepare --format=gguf --out=data/x cats.txt
 expect 4 "$PLIMSOLL" import cats.txt --out=x
 says 'not a GGUF file'
+LC_ALL=C sed 's/Ġcat/Ġ\xffat/g' p.gguf >odd.gguf
+expect 4 "$PLIMSOLL" import odd.gguf --out=x
+says 'tokenizer.ggml.tokens: element [0-9]+ is not valid UTF-8 text'
 head -c 3000 c.gguf >cut.gguf
 expect 4 "$PLIMSOLL" import cut.gguf --out=x
 says 'cut short'
