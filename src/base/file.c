@@ -12,7 +12,6 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -111,24 +110,6 @@ pl_status pl_file_open_again(pl_file *file, const char *path,
 close_file:
     pl_file_abandon(file);
     return PL_E_IO;
-}
-
-pl_status pl_file_lock(pl_file *file, const char *path, pl_error *err)
-{
-    int result;
-    pl_status status = open_as(file, path, O_RDWR | O_CREAT, "open the lock",
-                               err);
-    if (status)
-        return status;
-    PL_FILE_CALL(result, flock(file->fd, LOCK_EX | LOCK_NB));
-    if (result == 0)
-        return PL_OK;
-    status = errno != EWOULDBLOCK
-                 ? pl_file_refused(err, "lock", path, errno)
-                 : pl_fail(err, PL_E_IO, "%s is held by another process",
-                           pl_path_shown(path));
-    pl_file_abandon(file);
-    return status;
 }
 
 /* Never repeated: on Linux an interrupted close has closed. */
@@ -249,6 +230,15 @@ void pl_file_drop_cache(const pl_file *file)
 
 /* ---- writing ---- */
 
+static pl_status not_written(const pl_file *file, size_t bytes, uint64_t offset,
+                             int error, pl_error *err)
+{
+    return pl_fail(err, PL_E_IO,
+                   "cannot write to %s: %s (%zu bytes at offset %llu)%s.",
+                   pl_path_shown(file->path), strerror(error), bytes,
+                   (unsigned long long)offset, pl_file_hint(error));
+}
+
 pl_status pl_file_append(pl_file *file, const void *data, size_t bytes,
                          pl_error *err)
 {
@@ -259,7 +249,7 @@ pl_status pl_file_append(pl_file *file, const void *data, size_t bytes,
         ssize_t put;
         PL_FILE_CALL(put, write(file->fd, from + done, want));
         if (put < 0)
-            return pl_file_refused(err, "write to", file->path, errno);
+            return not_written(file, want, file->size_bytes, errno, err);
         done += (size_t)put;
         file->size_bytes += (uint64_t)put;
     }
@@ -277,7 +267,7 @@ pl_status pl_file_write_at(pl_file *file, const void *data, size_t bytes,
         PL_FILE_CALL(
             put, pwrite(file->fd, from + done, want, (off_t)(offset + done)));
         if (put < 0)
-            return pl_file_refused(err, "write to", file->path, errno);
+            return not_written(file, want, offset + done, errno, err);
         done += (size_t)put;
         if (file->size_bytes < offset + done)
             file->size_bytes = offset + done;

@@ -49,7 +49,8 @@ PL_MUST_CHECK pl_status pl_file_open_again(pl_file *file, const char *path,
                                            uint64_t size_bytes, pl_error *err);
 
 /* Made if absent, and locked for this process alone until it is closed, or the
- * process ends however it ends. PL_E_IO at once if another one holds it. */
+ * process ends however it ends. PL_E_IO at once if another one holds it. May
+ * be removed while it is held. */
 PL_MUST_CHECK pl_status pl_file_lock(pl_file *file, const char *path,
                                      pl_error *err);
 
@@ -161,6 +162,14 @@ PL_MUST_CHECK pl_status pl_folder_sync_of(const char *path, pl_error *err);
 /* Removes a folder and the plain files in it. A folder inside it is an error,
  * and then nothing is removed. PL_OK if it was absent. */
 PL_MUST_CHECK pl_status pl_folder_remove_flat(const char *path, pl_error *err);
+
+/* Makes the folder and locks ".lock" in it: it is ours until the lock is closed
+ * or let go, or the process ends. */
+PL_MUST_CHECK pl_status pl_folder_hold(pl_file *lock, const char *folder,
+                                       pl_error *err);
+/* Removes the lock, and the folder if nothing else is in it. Nothing happens
+ * if it isn't held. */
+void pl_folder_let_go(pl_file *lock);
 
 /* The names in a folder, "." and ".." left out, in the order of their bytes:
  * the same on every machine and file system. The list and the names come from

@@ -43,17 +43,12 @@ static pl_status check_room(const char *folder, uint64_t checkpoint_bytes,
 pl_status pl_outdir_open(pl_file *lock, const char *folder,
                          uint64_t checkpoint_bytes, pl_error *err)
 {
-    char path[PL_PATH_BYTES];
     *lock = (pl_file)PL_FILE_CLOSED;
     if (folder[0] == '\0')
         return pl_fail(err, PL_E_CONFIG,
                        "out_dir is empty: name a folder for "
                        "the checkpoints");
-    pl_status status = pl_folder_make(folder, err);
-    if (!status)
-        status = pl_path_join(path, folder, ".lock", err);
-    if (!status)
-        status = pl_file_lock(lock, path, err);
+    pl_status status = pl_folder_hold(lock, folder, err);
     if (!status)
         status = check_place(folder, PL_CHECKPOINT_NEWEST, err);
     if (!status)

@@ -85,6 +85,48 @@ static void a_lock_is_held_by_one_until_it_is_closed(void **state)
     pl_file_abandon(&other);
 }
 
+static void a_lock_that_was_removed_is_made_again(void **state)
+{
+    (void)state;
+    pl_file mine, other;
+    char folder[SCRATCH_PATH_BYTES + 16];
+    snprintf(folder, sizeof folder, "%s/held/deep", dir.folder);
+    assert_int_equal(pl_folder_hold(&mine, folder, &err), PL_OK);
+    assert_int_equal(pl_folder_hold(&other, folder, &err), PL_E_IO);
+    assert_says("held/deep/.lock is held by another process");
+    assert_int_equal(other.fd, -1);
+    pl_folder_let_go(&other); /* isn't held: nothing happens */
+    assert_int_equal(scratch_count(folder), 1);
+    /* What is held is no longer what others find there. */
+    assert_int_equal(unlink(mine.path), 0);
+    assert_int_equal(pl_folder_hold(&other, folder, &err), PL_OK);
+    pl_file_abandon(&mine);
+    scratch_write(scratch_path(&dir, "held/deep/x"), "x", 1);
+    pl_folder_let_go(&other);
+    assert_int_equal(scratch_count(folder), 1); /* what isn't the lock stays */
+    assert_int_equal(unlink(scratch_path(&dir, "held/deep/x")), 0);
+    assert_int_equal(pl_folder_hold(&mine, folder, &err), PL_OK);
+    pl_folder_let_go(&mine);
+    assert_int_equal(scratch_count(folder), -1);
+}
+
+static void a_write_that_fails_says_which_bytes(void **state)
+{
+    (void)state;
+    pl_file file;
+    assert_int_equal(pl_file_create(&file, scratch_path(&dir, "full"), &err),
+                     PL_OK);
+    assert_int_equal(pl_file_append(&file, "abc", 3, &err), PL_OK);
+    pl_file_fail_at(1, ENOSPC);
+    assert_int_equal(pl_file_append(&file, "defg", 4, &err), PL_E_IO);
+    assert_says("/full: No space left on device (4 bytes at offset 3). Free");
+    pl_file_fail_at(1, ENOSPC);
+    assert_int_equal(pl_file_write_at(&file, "de", 2, 7, &err), PL_E_IO);
+    assert_says("(2 bytes at offset 7)");
+    pl_file_fail_at(0, 0);
+    pl_file_discard(&file);
+}
+
 static void a_link_is_seen_as_itself_or_as_what_it_leads_to(void **state)
 {
     (void)state;
@@ -459,6 +501,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_appended_is_read_back),
         TEST(a_lock_is_held_by_one_until_it_is_closed),
+        TEST(a_lock_that_was_removed_is_made_again),
+        TEST(a_write_that_fails_says_which_bytes),
         TEST(a_link_is_seen_as_itself_or_as_what_it_leads_to),
         TEST(a_short_file_names_path_wanted_and_found),
         TEST(streaming_ends_with_less_than_was_asked),
