@@ -27,6 +27,7 @@ typedef struct work {
     pl_heap scratch; /* loads, threads */
     size_t load_bytes;
     uint64_t total_bytes, text_bytes, documents;
+    pl_file lock; /* of the folder */
     char runs[PL_PATH_BYTES];
     pl_status status[PL_MAX_THREADS];
     pl_error errors[PL_MAX_THREADS];
@@ -231,7 +232,9 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
     args->paths++;
     args->path_count--;
     pl_source_options source = pl_cli_source(args);
-    w = (work){ .config = config, .pace = pl_cli_pace_begin() };
+    w = (work){ .config = config,
+                .pace = pl_cli_pace_begin(),
+                .lock = PL_FILE_CLOSED };
     w.options = (pl_bpe_train_options){
         .vocab_size = VOCAB_SIZE,
         .specials = &config->end_of_text,
@@ -257,9 +260,12 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (status)
         return status;
     pl_cli_catch_signals();
-    status = train(&w, &source, heap, &result, err);
+    status = pl_folder_hold(&w.lock, config->out, err);
+    if (!status)
+        status = train(&w, &source, heap, &result, err);
     if (!status)
         status = write_files(result.bpe, config->out, heap, err);
+    pl_folder_let_go(&w.lock);
     if (!status)
         print_result(&w, &result, pl_clock_seconds() - began);
     return status;

@@ -1,5 +1,5 @@
-/* prepare.c: see prepare.h. Owns the steps, the split and what goes on after a
- * stop; crew.h has the threads, shard_out.h the files. */
+/* prepare.c: see prepare.h. Owns the steps and the split; crew.h has the
+ * threads, shard_out.h the files, prepare_keep.c what goes on after a stop. */
 #include "data/prepare.h"
 
 #include "base/check.h"
@@ -174,7 +174,7 @@ static void encode(void *context, int ith, pl_crew_part *part)
     }
 }
 
-static pl_status unknown(const pl_prepare_job *j, const pl_crew_part *part)
+static pl_status unknown(pl_prepare_job *j, const pl_crew_part *part)
 {
     char shown[PL_UTF8_NAME_BYTES];
     uint32_t code;
@@ -200,28 +200,35 @@ static pl_status unknown(const pl_prepare_job *j, const pl_crew_part *part)
                    (int)j->result->tokenizer.vocab_size);
 }
 
-static pl_status write_state(pl_prepare_job *j)
+/* All of a load into the files, so that the state never counts tokens that a
+ * failure to come could lose. */
+static pl_status put_all(pl_prepare_job *j, const pl_crew_load *load,
+                         pl_error *err)
 {
-    pl_status status = pl_shard_out_sync(&j->outs[0], j->err);
-    if (!status)
-        status = pl_shard_out_sync(&j->outs[1], j->err);
-    if (!status)
-        status = pl_prepare_state_write(&j->state, j->part, j->err);
-    j->saved_at = pl_clock_seconds();
+    uint64_t tokens = 0;
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < load->count; i++) {
+        if (load->parts[i].count == PL_PREPARE_UNKNOWN)
+            return unknown(j, &load->parts[i]);
+        tokens += load->parts[i].count;
+    }
+    if (!j->checked_disk)
+        status = pl_prepare_check_disk(j, load->done_bytes, tokens);
+    j->checked_disk = 1;
+    for (size_t i = 0; i < load->count && !status; i++) {
+        const pl_crew_part *part = &load->parts[i];
+        status = pl_shard_out_put(&j->outs[part->mark], part->ids, part->count,
+                                  err);
+    }
+    for (int i = 0; i < 2 && !status; i++)
+        status = pl_shard_out_flush(&j->outs[i], err);
     return status;
 }
 
 static pl_status take(void *context, const pl_crew_load *load, pl_error *err)
 {
     pl_prepare_job *j = context;
-    pl_status status = PL_OK;
-    for (size_t i = 0; i < load->count && !status; i++) {
-        const pl_crew_part *part = &load->parts[i];
-        if (part->count == PL_PREPARE_UNKNOWN)
-            return unknown(j, part);
-        status = pl_shard_out_put(&j->outs[part->mark], part->ids, part->count,
-                                  err);
-    }
+    pl_status status = put_all(j, load, err);
     if (status)
         return status;
     if (load->between) {
@@ -231,7 +238,7 @@ static pl_status take(void *context, const pl_crew_load *load, pl_error *err)
     }
     status = pl_prepare_report(j, load->done_bytes, &load->tally);
     if (status == PL_E_STOPPED && !j->from_input) {
-        pl_status saved = write_state(j);
+        pl_status saved = pl_prepare_write_state(j);
         if (saved)
             return saved;
         return pl_fail(err, PL_E_STOPPED,
@@ -241,94 +248,8 @@ static pl_status take(void *context, const pl_crew_load *load, pl_error *err)
     }
     if (!status && !j->from_input &&
         pl_clock_seconds() - j->saved_at > save_seconds)
-        status = write_state(j);
+        status = pl_prepare_write_state(j);
     return status;
-}
-
-/* ---- going on ---- */
-
-static pl_shard_out_options out_options(const pl_prepare_job *j, int split)
-{
-    return (pl_shard_out_options){
-        .folder = j->part,
-        .split = split ? "val" : "train",
-        .kind = j->options->kind,
-        .vocab_size = j->result->tokenizer.vocab_size,
-        .shard_tokens = j->options->shard_tokens,
-    };
-}
-
-static pl_status open_outs(pl_prepare_job *j, uint64_t train, uint64_t val)
-{
-    pl_shard_out_options options = out_options(j, 0);
-    pl_status status = pl_shard_out_open(&j->outs[0], &options, train,
-                                         j->buffers[0], j->err);
-    options = out_options(j, 1);
-    if (!status)
-        status = pl_shard_out_open(&j->outs[1], &options, val, j->buffers[1],
-                                   j->err);
-    return status;
-}
-
-static void abandon_outs(pl_prepare_job *j)
-{
-    pl_shard_out_abandon(&j->outs[0]);
-    pl_shard_out_abandon(&j->outs[1]);
-}
-
-/* Whether an earlier run's part could be gone on with; the source is then
- * there. */
-static int can_go_on(pl_prepare_job *j)
-{
-    pl_error ignored, *err = j->err;
-    j->err = &ignored;
-    int ready = !open_outs(j, j->state.train_tokens, j->state.val_tokens) &&
-                !pl_source_seek(j->source, j->state.tally.place, &ignored);
-    j->err = err;
-    if (!ready)
-        abandon_outs(j);
-    return ready;
-}
-
-static pl_status begin_anew(pl_prepare_job *j)
-{
-    uint64_t settings = j->state.settings;
-    j->state = (pl_prepare_state){ .settings = settings };
-    pl_status status = pl_folder_remove_flat(j->part, j->err);
-    if (!status)
-        status = pl_folder_make(j->part, j->err);
-    if (!status && !j->from_input)
-        status = pl_source_seek(j->source, (pl_source_place){ 0 }, j->err);
-    return status ? status : open_outs(j, 0, 0);
-}
-
-static pl_status begin_or_go_on(pl_prepare_job *j)
-{
-    pl_prepare_found found = PL_PREPARE_NOTHING;
-    j->state.settings = pl_prepare_settings(j);
-    pl_status status = pl_folder_make(j->options->folder, j->err);
-    if (!status && !j->from_input)
-        status = pl_prepare_state_read(&j->state, j->part, &found, j->err);
-    if (status)
-        return status;
-    if (found == PL_PREPARE_SAME && can_go_on(j)) {
-        j->result->resumed_bytes = j->state.tally.text_bytes;
-        pl_log_say(j->options->log, PL_LOG_INFO,
-                   "going on where the last run stopped: document %llu, %llu "
-                   "bytes of text are done",
-                   (unsigned long long)j->state.tally.documents,
-                   (unsigned long long)j->state.tally.text_bytes);
-        return PL_OK;
-    }
-    if (found == PL_PREPARE_OTHER)
-        pl_log_say(j->options->log, PL_LOG_NOTE,
-                   "%s is of other inputs or settings: beginning anew",
-                   pl_path_shown(j->part));
-    else if (found == PL_PREPARE_SAME)
-        pl_log_say(j->options->log, PL_LOG_NOTE,
-                   "%s can't be gone on with: beginning anew",
-                   pl_path_shown(j->part));
-    return begin_anew(j);
 }
 
 /* ---- the end ---- */
@@ -336,7 +257,7 @@ static pl_status begin_or_go_on(pl_prepare_job *j)
 /* The tokens behind the first `train` to val, where no document went. */
 static pl_status move_end(pl_prepare_job *j, uint64_t train)
 {
-    pl_shard_out_options options = out_options(j, 0);
+    pl_shard_out_options options = pl_prepare_out_options(j, 0);
     uint64_t total = j->outs[0].n_tokens, each = options.shard_tokens;
     pl_status status = pl_shard_out_end(&j->outs[0], j->err);
     for (uint64_t at = train; at < total && !status;) {
@@ -361,6 +282,12 @@ static pl_status move_end(pl_prepare_job *j, uint64_t train)
             at += now;
         }
         pl_shard_close(&shard);
+    }
+    /* From here on the next run finds the split made. */
+    if (!status && !j->from_input) {
+        j->state.train_tokens = train;
+        j->state.val_tokens = j->outs[1].n_tokens;
+        status = pl_prepare_write_state(j);
     }
     /* What is left of the last shard that trains. */
     if (!status)
@@ -394,7 +321,7 @@ static pl_status finish(pl_prepare_job *j)
         return pl_prepare_changed(j);
     pl_status status = split(j);
     for (int i = 0; i < 2 && !status; i++) {
-        pl_shard_out_options options = out_options(j, i);
+        pl_shard_out_options options = pl_prepare_out_options(j, i);
         status = pl_shard_out_end(&j->outs[i], j->err);
         result->files += pl_shard_out_files(&options, j->outs[i].n_tokens);
     }
@@ -407,10 +334,6 @@ static pl_status finish(pl_prepare_job *j)
         status = pl_path_join(path, j->part, j->file.name, j->err);
     if (!status)
         status = pl_file_replace(path, j->file.text, j->file.bytes, j->err);
-    if (!status)
-        status = pl_path_join(path, j->part, PL_PREPARE_STATE_FILE, j->err);
-    if (!status)
-        status = pl_file_remove(path, j->err);
     if (!status)
         status = pl_folder_sync(j->part, j->err);
     return status ? status : pl_publish(j->options->folder, j->part, j->err);
@@ -438,6 +361,15 @@ static pl_status encode_all(pl_prepare_job *j)
     return pl_crew_run(&options, &j->scratch, j->err);
 }
 
+static pl_status hold_folder(pl_prepare_job *j)
+{
+    const char *folder = j->options->folder;
+    pl_status status = pl_folder_hold(&j->lock, folder, j->err);
+    return status ? pl_fail_in(j->err, status,
+                               "%s can't be prepared: ", pl_path_shown(folder))
+                  : PL_OK;
+}
+
 static pl_status open_all(pl_prepare_job *j)
 {
     pl_status status = share_out(j);
@@ -453,6 +385,8 @@ static pl_status open_all(pl_prepare_job *j)
     if (!status)
         status = open_source(j);
     if (!status)
+        status = hold_folder(j);
+    if (!status)
         status = pl_prepare_vocabulary(j);
     if (!status)
         status = open_encoders(j);
@@ -465,21 +399,6 @@ static pl_status open_all(pl_prepare_job *j)
     return status;
 }
 
-/* After a failure what is done stays only if it can be gone on with. */
-static void clean_up(pl_prepare_job *j)
-{
-    char path[PL_PATH_BYTES];
-    pl_file_kind kind = PL_FILE_ABSENT;
-    pl_error ignored;
-    pl_status status = pl_path_join(path, j->part, PL_PREPARE_STATE_FILE,
-                                    &ignored);
-    if (!status)
-        status = pl_file_look(path, &kind, &ignored);
-    if (!status && kind == PL_FILE_ABSENT)
-        status = pl_folder_remove_flat(j->part, &ignored);
-    (void)status;
-}
-
 pl_status pl_prepare(const pl_prepare_options *options, pl_heap *heap,
                      pl_prepare_result *result, pl_error *err)
 {
@@ -490,25 +409,25 @@ pl_status pl_prepare(const pl_prepare_options *options, pl_heap *heap,
     if (status)
         return status;
     *result = (pl_prepare_result){ 0 };
-    j.outs[0].file.fd = j.outs[1].file.fd = -1;
+    j.outs[0].file.fd = j.outs[1].file.fd = j.lock.fd = -1;
     if (options->tokenizer)
         result->tokenizer = *options->tokenizer;
     status = open_all(&j);
     if (status)
         goto close_source;
-    status = begin_or_go_on(&j);
+    status = pl_prepare_begin(&j);
     if (!status)
         status = encode_all(&j);
     if (!status)
         status = finish(&j);
-    abandon_outs(&j);
     if (status)
-        clean_up(&j);
+        pl_prepare_keep(&j, status);
 
 close_source:
     if (j.threads)
         pl_threads_close(j.threads);
     pl_source_close(j.source);
     pl_heap_close(&j.scratch);
+    pl_folder_let_go(&j.lock);
     return status;
 }

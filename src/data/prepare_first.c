@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-pl_status pl_prepare_changed(const pl_prepare_job *j)
+pl_status pl_prepare_changed(pl_prepare_job *j)
 {
+    j->state = (pl_prepare_state){ 0 }; /* no place to go on from */
     return pl_fail(j->err, PL_E_IO,
                    "the text was changed by someone else while it was read. "
                    "Nothing was changed in %s: try again.",

@@ -1,5 +1,7 @@
 /* prepare_parts.h: what prepare.c shares with prepare_first.c, which finds the
- * characters of a text and names what was asked for. For these two alone. */
+ * characters of a text and names what was asked for, and with prepare_keep.c,
+ * which goes on after a stop and sees that the disk suffices. For these three
+ * alone. */
 #ifndef PL_DATA_PREPARE_PARTS_H
 #define PL_DATA_PREPARE_PARTS_H
 
@@ -32,6 +34,9 @@ typedef struct pl_prepare_job {
     int32_t *moved;
     pl_prepare_state state; /* as far as it could be gone on from */
     double saved_at;
+    uint64_t begun_bytes; /* done when this run began, on the disk */
+    int checked_disk;
+    pl_file lock; /* of the folder */
     char part[PL_PATH_BYTES];
 } pl_prepare_job;
 
@@ -43,9 +48,31 @@ PL_MUST_CHECK pl_status pl_prepare_report(pl_prepare_job *j,
                                           uint64_t done_bytes,
                                           const pl_crew_tally *tally);
 
-pl_status pl_prepare_changed(const pl_prepare_job *j);
+/* The error for a text that isn't what it was. */
+pl_status pl_prepare_changed(pl_prepare_job *j);
 
 /* All that a part of another run must have in common with this one. */
 uint64_t pl_prepare_settings(const pl_prepare_job *j);
+
+/* ---- prepare_keep.c ---- */
+
+pl_shard_out_options pl_prepare_out_options(const pl_prepare_job *j, int split);
+
+/* Opens the files of both splits, behind an earlier run's tokens or empty, and
+ * brings the source there. */
+PL_MUST_CHECK pl_status pl_prepare_begin(pl_prepare_job *j);
+
+/* Whether the disk has room for what is to come, estimated by a first load
+ * with `tokens` tokens. */
+PL_MUST_CHECK pl_status pl_prepare_check_disk(const pl_prepare_job *j,
+                                              uint64_t done_bytes,
+                                              uint64_t tokens);
+
+/* j->state, once the tokens that it counts are on the disk. */
+PL_MUST_CHECK pl_status pl_prepare_write_state(pl_prepare_job *j);
+
+/* After a failure: closes the files, keeps what can be gone on with, and says
+ * so; else nothing of it stays. */
+void pl_prepare_keep(pl_prepare_job *j, pl_status failure);
 
 #endif

@@ -32,7 +32,7 @@ static int is_split(const char *name, const char *split)
     return strcmp(name, ".bin") == 0;
 }
 
-typedef enum rank { TRAIN, VAL, TOKENIZER, OTHER, RANKS } rank;
+typedef enum rank { TRAIN, VAL, TOKENIZER, OTHER } rank;
 
 static rank rank_of(const char *name)
 {
@@ -76,7 +76,7 @@ static pl_status move_all(job *j)
     for (int r = TRAIN; r < OTHER && !status; r++)
         status = move_rank(&j->old, (rank)r, j->folder, j->aside, &j->old_moved,
                            j->err);
-    for (int r = RANKS; r-- > TRAIN && !status;)
+    for (int r = OTHER; r-- > TRAIN && !status;)
         status = move_rank(&j->fresh, (rank)r, j->from, j->folder,
                            &j->fresh_moved, j->err);
     return status ? status : pl_folder_sync(j->folder, j->err);
@@ -123,7 +123,7 @@ pl_status pl_publish(const char *folder, const char *from, pl_error *err)
     status = move_all(&j);
     int safe = 1; /* whether nothing but litter is set aside */
     if (status) {
-        move_back(&j.fresh, OTHER, -1, j.fresh_moved, folder, from);
+        move_back(&j.fresh, TOKENIZER, -1, j.fresh_moved, folder, from);
         safe = move_back(&j.old, TRAIN, 1, j.old_moved, j.aside, folder);
     }
     pl_status removed = PL_OK;

@@ -13,8 +13,9 @@
 
 #define PL_PUBLISH_OLD "prepare.old"
 
-/* Moves every file of `from`, a folder inside `folder` whose files are on the
- * disk already, to `folder`, and removes `from`. */
+/* Moves the files of `from` that have such names to `folder`, in which it lies
+ * and on whose disk they are already, and removes `from` with what else is in
+ * it. After a failure all are in `from` again, as far as the system let us. */
 PL_MUST_CHECK pl_status pl_publish(const char *folder, const char *from,
                                    pl_error *err);
 

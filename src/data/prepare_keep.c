@@ -1,0 +1,180 @@
+/* prepare_keep.c: see prepare_parts.h. Owns what an unfinished preparation
+ * leaves in prepare.part. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "data/prepare_parts.h"
+
+#include <string.h>
+
+/* ---- files ---- */
+
+pl_shard_out_options pl_prepare_out_options(const pl_prepare_job *j, int split)
+{
+    return (pl_shard_out_options){
+        .folder = j->part,
+        .split = split ? "val" : "train",
+        .kind = j->options->kind,
+        .vocab_size = j->result->tokenizer.vocab_size,
+        .shard_tokens = j->options->shard_tokens,
+    };
+}
+
+static pl_status open_outs(pl_prepare_job *j)
+{
+    const uint64_t tokens[2] = { j->state.train_tokens, j->state.val_tokens };
+    pl_status status = PL_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        pl_shard_out_options options = pl_prepare_out_options(j, i);
+        status = pl_shard_out_open(&j->outs[i], &options, tokens[i],
+                                   j->buffers[i], j->err);
+    }
+    return status;
+}
+
+static void abandon_outs(pl_prepare_job *j)
+{
+    pl_shard_out_abandon(&j->outs[0]);
+    pl_shard_out_abandon(&j->outs[1]);
+}
+
+pl_status pl_prepare_write_state(pl_prepare_job *j)
+{
+    pl_status status = pl_shard_out_sync(&j->outs[0], j->err);
+    if (!status)
+        status = pl_shard_out_sync(&j->outs[1], j->err);
+    if (!status)
+        status = pl_prepare_state_write(&j->state, j->part, j->err);
+    j->saved_at = pl_clock_seconds();
+    return status;
+}
+
+/* ---- beginning, or going on ---- */
+
+/* Whether an earlier run's part could be gone on with; the source is then
+ * there. */
+static int can_go_on(pl_prepare_job *j)
+{
+    pl_error ignored, *err = j->err;
+    j->err = &ignored;
+    int ready = !open_outs(j) &&
+                !pl_source_seek(j->source, j->state.tally.place, &ignored);
+    j->err = err;
+    if (!ready)
+        abandon_outs(j);
+    return ready;
+}
+
+static pl_status begin_anew(pl_prepare_job *j)
+{
+    uint64_t settings = j->state.settings;
+    j->state = (pl_prepare_state){ .settings = settings };
+    pl_status status = pl_folder_remove_flat(j->part, j->err);
+    if (!status)
+        status = pl_folder_make(j->part, j->err);
+    if (!status && !j->from_input)
+        status = pl_source_seek(j->source, (pl_source_place){ 0 }, j->err);
+    return status ? status : open_outs(j);
+}
+
+pl_status pl_prepare_begin(pl_prepare_job *j)
+{
+    pl_prepare_found found = PL_PREPARE_NOTHING;
+    pl_status status = PL_OK;
+    j->state.settings = pl_prepare_settings(j);
+    if (!j->from_input)
+        status = pl_prepare_state_read(&j->state, j->part, &found, j->err);
+    if (status)
+        return status;
+    if (found == PL_PREPARE_SAME && can_go_on(j)) {
+        j->result->resumed_bytes = j->state.tally.text_bytes;
+        j->begun_bytes = pl_source_done_bytes(j->source);
+        pl_log_say(j->options->log, PL_LOG_INFO,
+                   "going on where the last run stopped: document %llu, %llu "
+                   "bytes of text are done",
+                   (unsigned long long)j->state.tally.documents,
+                   (unsigned long long)j->state.tally.text_bytes);
+        return PL_OK;
+    }
+    if (found == PL_PREPARE_OTHER)
+        pl_log_say(j->options->log, PL_LOG_NOTE,
+                   "%s is of other inputs or settings: beginning anew",
+                   pl_path_shown(j->part));
+    else if (found == PL_PREPARE_SAME)
+        pl_log_say(j->options->log, PL_LOG_NOTE,
+                   "%s can't be gone on with: beginning anew",
+                   pl_path_shown(j->part));
+    return begin_anew(j);
+}
+
+/* ---- the disk ---- */
+
+pl_status pl_prepare_check_disk(const pl_prepare_job *j, uint64_t done_bytes,
+                                uint64_t tokens)
+{
+    uint64_t room;
+    if (j->from_input || done_bytes <= j->begun_bytes)
+        return PL_OK; /* nobody knows */
+    double share = (double)(done_bytes - j->begun_bytes) /
+                   (double)(j->total_bytes - j->begun_bytes);
+    double need = (double)tokens / (share < 1.0 ? share : 1.0);
+    /* While the end is moved to val, it is there twice. */
+    if (j->result->tokenizer.kind != PL_TOKENIZER_BPE)
+        need *= 1.0 + j->options->val_fraction;
+    need *= (double)pl_shard_token_bytes(j->options->kind);
+    pl_status status = pl_disk_free_bytes(j->options->folder, &room, j->err);
+    /* It is an estimate: refused is what misses by more than a tenth. */
+    if (status || 0.9 * need <= (double)room)
+        return status;
+    return pl_fail(j->err, PL_E_IO,
+                   "%s: the tokens will take about %.0f bytes more, the disk "
+                   "has %llu left. Make room, or choose a folder on another "
+                   "disk with --out=.",
+                   pl_path_shown(j->options->folder), need,
+                   (unsigned long long)room);
+}
+
+/* ---- after a failure ---- */
+
+/* The last place between two loads. Cutting the files there gives some room
+ * back, which the state needs where the disk is full. */
+static int save_last(pl_prepare_job *j)
+{
+    pl_error ignored, *err = j->err;
+    if (j->from_input || j->state.tally.text_bytes == 0)
+        return 0;
+    j->err = &ignored;
+    int saved = !open_outs(j) && !pl_prepare_write_state(j);
+    j->err = err;
+    abandon_outs(j);
+    return saved;
+}
+
+static void say_kept(const pl_prepare_job *j, pl_status failure)
+{
+    char text[PL_ERROR_TEXT_BYTES];
+    if (!j->err)
+        return;
+    memcpy(text, j->err->text, sizeof text);
+    pl_fail(j->err, failure,
+            "%s What is done is kept in %s; the same command goes on there.",
+            text, pl_path_shown(j->part));
+}
+
+void pl_prepare_keep(pl_prepare_job *j, pl_status failure)
+{
+    char path[PL_PATH_BYTES];
+    pl_file_kind kind = PL_FILE_ABSENT;
+    pl_error ignored;
+    abandon_outs(j);
+    if (failure == PL_E_IO && save_last(j)) {
+        say_kept(j, failure);
+        return;
+    }
+    pl_status status = pl_path_join(path, j->part, PL_PREPARE_STATE_FILE,
+                                    &ignored);
+    if (!status)
+        status = pl_file_look(path, &kind, &ignored);
+    if (!status && kind == PL_FILE_ABSENT)
+        status = pl_folder_remove_flat(j->part, &ignored);
+    (void)status;
+}
