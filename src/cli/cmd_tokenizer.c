@@ -150,34 +150,6 @@ static void close_reading(work *w)
     w->source = NULL;
 }
 
-/* Hugging Face's three files; the last one is what we look for. */
-static pl_status write_files(const pl_bpe *bpe, const char *folder,
-                             pl_heap *heap, pl_error *err)
-{
-    static const struct {
-        const char *name;
-        pl_status (*write)(const pl_bpe *bpe, pl_heap *heap, const char **text,
-                           size_t *bytes, pl_error *err);
-    } files[] = {
-        { "merges.txt", pl_bpe_write_merges },
-        { "vocab.json", pl_bpe_write_vocab },
-        { PL_TOKENIZER_JSON, pl_bpe_write_json },
-    };
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        char path[PL_PATH_BYTES];
-        const char *text;
-        size_t bytes;
-        pl_status status = files[i].write(bpe, heap, &text, &bytes, err);
-        if (!status)
-            status = pl_path_join(path, folder, files[i].name, err);
-        if (!status)
-            status = pl_file_replace(path, text, bytes, err);
-        if (status)
-            return status;
-    }
-    return PL_OK;
-}
-
 static pl_status train(work *w, const pl_source_options *source, pl_heap *heap,
                        pl_bpe_train_result *result, pl_error *err)
 {
@@ -264,7 +236,7 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (!status)
         status = train(&w, &source, heap, &result, err);
     if (!status)
-        status = write_files(result.bpe, config->out, heap, err);
+        status = pl_bpe_save(result.bpe, config->out, w.runs, heap, err);
     pl_folder_let_go(&w.lock);
     if (!status)
         print_result(&w, &result, pl_clock_seconds() - began);

@@ -70,4 +70,11 @@ PL_MUST_CHECK pl_status pl_bpe_write_merges(const pl_bpe *bpe, pl_heap *heap,
                                             const char **text, size_t *bytes,
                                             pl_error *err);
 
+/* All three in `folder`, together: they are written to `part`, a folder on the
+ * same disk that is made and removed, and moved from there. After a failure
+ * those that were there before are there. */
+PL_MUST_CHECK pl_status pl_bpe_save(const pl_bpe *bpe, const char *folder,
+                                    const char *part, pl_heap *heap,
+                                    pl_error *err);
+
 #endif

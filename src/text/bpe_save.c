@@ -1,0 +1,91 @@
+/* bpe_save.c: a vocabulary's files come into their folder together; see
+ * bpe_read.h. */
+#include "base/file.h"
+#include "text/bpe_read.h"
+
+static const struct {
+    const char *name;
+    pl_status (*write)(const pl_bpe *bpe, pl_heap *heap, const char **text,
+                       size_t *bytes, pl_error *err);
+} files[] = {
+    { "merges.txt", pl_bpe_write_merges },
+    { "vocab.json", pl_bpe_write_vocab },
+    { "tokenizer.json", pl_bpe_write_json }, /* the one we look for */
+};
+
+enum { FILES = sizeof files / sizeof files[0] };
+
+typedef enum placed { NOT_YET, MOVED, SWAPPED } placed;
+
+typedef struct move {
+    char from[PL_PATH_BYTES], to[PL_PATH_BYTES];
+    placed done;
+} move;
+
+static pl_status write_part(const pl_bpe *bpe, size_t i, const char *folder,
+                            const char *part, move *m, pl_heap *heap,
+                            pl_error *err)
+{
+    const char *text;
+    size_t bytes;
+    m->done = NOT_YET;
+    pl_status status = files[i].write(bpe, heap, &text, &bytes, err);
+    if (!status)
+        status = pl_path_join(m->from, part, files[i].name, err);
+    if (!status)
+        status = pl_path_join(m->to, folder, files[i].name, err);
+    return status ? status : pl_file_replace(m->from, text, bytes, err);
+}
+
+static pl_status put_in_place(move *m, pl_error *err)
+{
+    pl_file_kind kind;
+    pl_status status = pl_file_look_at(m->to, &kind, err);
+    if (status)
+        return status;
+    int absent = kind == PL_FILE_ABSENT;
+    status = absent ? pl_file_rename(m->from, m->to, err)
+                    : pl_file_exchange(m->from, m->to, err);
+    if (!status)
+        m->done = absent ? MOVED : SWAPPED;
+    return status;
+}
+
+/* As far as the system lets us: what went wrong first is reported. */
+static void put_back(const move *m)
+{
+    pl_error ignored;
+    pl_status status = PL_OK;
+    if (m->done == MOVED)
+        status = pl_file_rename(m->to, m->from, &ignored);
+    else if (m->done == SWAPPED)
+        status = pl_file_exchange(m->to, m->from, &ignored);
+    (void)status;
+}
+
+pl_status pl_bpe_save(const pl_bpe *bpe, const char *folder, const char *part,
+                      pl_heap *heap, pl_error *err)
+{
+    move moves[FILES];
+    size_t i;
+    pl_error ignored;
+    pl_status status = pl_folder_remove_flat(part, err);
+    if (!status)
+        status = pl_folder_make(part, err);
+    for (i = 0; i < FILES && !status; i++)
+        status = write_part(bpe, i, folder, part, &moves[i], heap, err);
+    if (status)
+        goto remove_part;
+    for (i = 0; i < FILES && !status; i++)
+        status = put_in_place(&moves[i], err);
+    if (!status)
+        status = pl_folder_sync(folder, err);
+    while (status && i-- > 0)
+        put_back(&moves[i]);
+
+remove_part : {
+    pl_status removed = pl_folder_remove_flat(part, &ignored);
+    (void)removed;
+}
+    return status;
+}
