@@ -21,8 +21,8 @@ static const size_t call_bytes = (size_t)1 << 30;
 
 /* ---- opening and closing ---- */
 
-static pl_status open_as(pl_file *file, const char *path, int flags,
-                         const char *attempt, pl_error *err)
+static pl_status open_with(pl_file *file, const char *path, int flags,
+                           const char *attempt, pl_error *err)
 {
     size_t bytes = strlen(path);
     file->fd = -1;
@@ -30,12 +30,17 @@ static pl_status open_as(pl_file *file, const char *path, int flags,
     if (bytes >= sizeof file->path)
         return pl_file_refused(err, attempt, path, ENAMETOOLONG);
     memcpy(file->path, path, bytes + 1);
-    /* O_NONBLOCK: an open of a pipe returns at once; plain files don't care. */
-    PL_FILE_CALL(file->fd,
-                 open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+    PL_FILE_CALL(file->fd, open(path, flags | O_CLOEXEC | O_NOCTTY, 0644));
     if (file->fd < 0)
         return pl_file_refused(err, attempt, path, errno);
     return PL_OK;
+}
+
+/* An open of a pipe returns at once; plain files don't care. */
+static pl_status open_as(pl_file *file, const char *path, int flags,
+                         const char *attempt, pl_error *err)
+{
+    return open_with(file, path, flags | O_NONBLOCK, attempt, err);
 }
 
 /* Fills in the size; refuses what isn't a plain file. */
@@ -66,6 +71,11 @@ pl_status pl_file_open_read(pl_file *file, const char *path, pl_error *err)
 {
     pl_status status = open_as(file, path, O_RDONLY, "read", err);
     return status ? status : ask_size(file, "read", err);
+}
+
+pl_status pl_file_open_once(pl_file *file, const char *path, pl_error *err)
+{
+    return open_with(file, path, O_RDONLY, "read", err);
 }
 
 pl_status pl_file_open_input(pl_file *file, pl_error *err)

@@ -6,9 +6,9 @@
  * (directories are read with getdents64, since opendir allocates), so all else
  * may be called after sealing. Interrupted calls are resumed.
  *
- * Only plain files are opened for reading by name: a folder, pipe or device is
- * an error. No open waits for a pipe's other end. Calls on different pl_files
- * may run on different threads. */
+ * Only plain files are opened for reading by name, but by pl_file_open_once: a
+ * folder, pipe or device is an error. No other open waits for a pipe's other
+ * end. Calls on different pl_files may run on different threads. */
 #ifndef PL_BASE_FILE_H
 #define PL_BASE_FILE_H
 
@@ -40,6 +40,10 @@ PL_MUST_CHECK pl_status pl_file_open_read(pl_file *file, const char *path,
  * pl_file_read_some only; its size is 0. Closing it leaves the process's own
  * descriptor open. */
 PL_MUST_CHECK pl_status pl_file_open_input(pl_file *file, pl_error *err);
+/* Anything that is read from its beginning to its end, once: a pipe, a device.
+ * Waits for a pipe's other end. For pl_file_read_some only; its size is 0. */
+PL_MUST_CHECK pl_status pl_file_open_once(pl_file *file, const char *path,
+                                          pl_error *err);
 /* Made with mode 0644, emptied if it exists. */
 PL_MUST_CHECK pl_status pl_file_create(pl_file *file, const char *path,
                                        pl_error *err);

@@ -74,14 +74,6 @@ static pl_bpe_wish merged(void *context, size_t merges, size_t of)
     return pl_cli_signal() ? PL_BPE_STOP : PL_BPE_GO_ON;
 }
 
-static int names_input(const pl_source_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->files[i].path, "-") == 0)
-            return 1;
-    return 0;
-}
-
 /* A part of the budget for what is read, the most for what is counted. */
 static pl_status share_out(work *w, pl_source_options *source, pl_error *err)
 {
@@ -114,7 +106,8 @@ static pl_status count_all(work *w, const pl_source_options *source,
     if (status)
         return status;
     const pl_source_list *list = pl_source_files(w->source);
-    w->total_bytes = names_input(list) ? 0 : list->total_bytes;
+    if (pl_source_list_reading(list) == PL_SOURCE_AGAIN)
+        w->total_bytes = list->total_bytes;
     status = pl_threads_open(&w->threads, w->budget.threads, &w->scratch, err);
     if (!status)
         status = pl_bpe_counter_open(&w->counter, &w->options, heap, err);

@@ -91,15 +91,6 @@ static pl_status check_options(const pl_prepare_options *options, pl_error *err)
     return PL_OK;
 }
 
-static int reads_input(const pl_prepare_job *j)
-{
-    const pl_source_list *list = pl_source_files(j->source);
-    for (size_t i = 0; i < list->count; i++)
-        if (!strcmp(list->files[i].path, "-"))
-            return 1;
-    return 0;
-}
-
 static pl_status open_source(pl_prepare_job *j)
 {
     pl_source_options options = j->options->source;
@@ -107,7 +98,8 @@ static pl_status open_source(pl_prepare_job *j)
     pl_status status = pl_source_open(&j->source, &options, j->err);
     if (status)
         return status;
-    j->from_input = reads_input(j);
+    j->from_input = pl_source_list_reading(pl_source_files(j->source)) ==
+                    PL_SOURCE_ONCE;
     j->total_bytes = pl_source_files(j->source)->total_bytes;
     if (!j->from_input && j->total_bytes == 0)
         return pl_fail(j->err, PL_E_FORMAT,

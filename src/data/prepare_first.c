@@ -101,7 +101,8 @@ pl_status pl_prepare_vocabulary(pl_prepare_job *j)
     if (j->from_input)
         return pl_fail(j->err, PL_E_USAGE,
                        "--tokenizer=char reads the text twice, first to find "
-                       "its characters, and standard input can be read once. "
+                       "its characters, and standard input or a pipe can be "
+                       "read once. "
                        "Name a file, or use --tokenizer=byte or a BPE.");
     pl_status status = pl_charset_open(&j->charset, &j->scratch, j->err);
     if (!status)

@@ -21,7 +21,7 @@ typedef struct pl_prepare_job {
     pl_heap scratch;
     size_t load_bytes, cache_bytes, source_bytes;
     pl_source *source;
-    int from_input;
+    int from_input;       /* or a pipe */
     uint64_t total_bytes; /* of the files, on the disk */
     uint64_t first_done;  /* of these, by a first pass */
     uint64_t seen_bytes;  /* of text, by a first pass */

@@ -27,7 +27,7 @@ struct pl_source {
     uint64_t file, done_bytes; /* of the files before it */
     pl_source_format open;     /* AUTO: none */
     int text_ended;            /* its last piece was given */
-    int input_used;            /* standard input was opened */
+    int once_used;             /* what is read once was opened */
     pl_stream stream;
     pl_pieces pieces;
     pl_jsonl jsonl;
@@ -122,18 +122,21 @@ void pl_source_close(pl_source *source)
 
 static pl_status open_stream(pl_source *s, const char *path, pl_error *err)
 {
-    s->input_used |= !strcmp(path, "-");
     return pl_stream_open(&s->stream, path, s->packed.data, s->packed.bytes,
                           &s->unpack, err);
 }
 
-static pl_status open_parquet(pl_source *s, const char *path, pl_error *err)
+static pl_status open_parquet(pl_source *s, const pl_source_file *file,
+                              pl_error *err)
 {
+    const char *path = file->path;
     size_t bytes = strlen(path);
-    if (!strcmp(path, "-"))
+    if (file->reading == PL_SOURCE_ONCE)
         return pl_fail(err, PL_E_UNSUPPORTED,
-                       "parquet can't be read from standard input: its table "
-                       "of contents is at its end. Name the file.");
+                       "%s: parquet can't be read from a pipe: its table of "
+                       "contents is at its end. Name the file.",
+                       strcmp(path, "-") ? pl_path_shown(path)
+                                         : "standard input");
     int packed = (bytes > 3 && !strcasecmp(path + bytes - 3, ".gz")) ||
                  (bytes > 4 && !strcasecmp(path + bytes - 4, ".zst"));
     if (packed)
@@ -156,6 +159,7 @@ static pl_status open_file(pl_source *s, pl_error *err)
     const pl_source_file *file = &s->list.files[s->file];
     pl_source_format format = file->format;
     pl_status status = PL_OK;
+    s->once_used |= file->reading == PL_SOURCE_ONCE;
     if (format != PL_SOURCE_PARQUET) {
         status = open_stream(s, file->path, err);
         if (status)
@@ -169,7 +173,7 @@ static pl_status open_file(pl_source *s, pl_error *err)
     }
     s->open = format;
     if (format == PL_SOURCE_PARQUET)
-        return open_parquet(s, file->path, err);
+        return open_parquet(s, file, err);
     if (s->place.offset > 0)
         status = pl_stream_skip(&s->stream, s->place.offset, s->text.data,
                                 s->text.bytes, err);
@@ -290,11 +294,11 @@ pl_status pl_source_seek(pl_source *source, pl_source_place place,
                        "belongs to another list. Begin anew.",
                        (unsigned long long)place.file, s->list.count);
     for (size_t i = (size_t)place.file; i < s->list.count; i++)
-        if (!strcmp(s->list.files[i].path, "-") &&
-            (s->input_used || (i == place.file && inside)))
+        if (s->list.files[i].reading == PL_SOURCE_ONCE &&
+            (s->once_used || (i == place.file && inside)))
             return pl_fail(err, PL_E_USAGE,
-                           "standard input can't be read again, nor from its "
-                           "middle on. Begin anew.");
+                           "standard input and pipes can't be read again, nor "
+                           "from their middle on. Begin anew.");
     close_file(s);
     s->done_bytes = 0;
     for (uint64_t i = 0; i < place.file; i++)

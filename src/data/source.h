@@ -90,7 +90,8 @@ PL_MUST_CHECK pl_status pl_source_next(pl_source *source, pl_piece *piece,
 pl_source_place pl_source_tell(const pl_source *source);
 /* Goes there: by a jump in plain files, over whole row groups and pages in
  * parquet, else by unpacking and dropping what is before. PL_E_USAGE for a
- * place inside standard input, PL_E_FORMAT where a file has become shorter. */
+ * place inside standard input or a pipe, PL_E_FORMAT where a file has become
+ * shorter. */
 PL_MUST_CHECK pl_status pl_source_seek(pl_source *source, pl_source_place place,
                                        pl_error *err);
 

@@ -13,7 +13,6 @@ typedef struct job {
     pl_source_format format;
     pl_heap *heap;
     pl_error *err;
-    int inputs;      /* times that "-" was named */
     int passed_over; /* files in folders that weren't taken */
 } job;
 
@@ -58,7 +57,7 @@ static pl_source_format format_of(const char *name, int *is_json)
 /* ---- the list ---- */
 
 static pl_status add(job *j, const char *path, uint64_t bytes,
-                     pl_source_format format)
+                     pl_source_format format, pl_source_reading reading)
 {
     pl_source_list *list = j->list;
     pl_source_file *file;
@@ -73,6 +72,7 @@ static pl_status add(job *j, const char *path, uint64_t bytes,
         return pl_fail_in(j->err, status, "there are too many files: ");
     file->bytes = bytes;
     file->format = format;
+    file->reading = reading;
     list->count++;
     list->total_bytes += bytes;
     return PL_OK;
@@ -98,7 +98,7 @@ static pl_status add_file(job *j, const char *path, naming how)
         return status;
     uint64_t bytes = pl_file_size(&file);
     pl_file_abandon(&file);
-    return add(j, path, bytes, format);
+    return add(j, path, bytes, format, PL_SOURCE_AGAIN);
 }
 
 /* ---- folders ---- */
@@ -251,20 +251,27 @@ static pl_status add_pattern(job *j, const char *pattern)
 
 /* ---- names ---- */
 
-static pl_status add_input(job *j)
+/* Not opened now: whoever writes to a pipe would notice. */
+static pl_status add_once(job *j, const char *path)
 {
-    if (j->inputs++)
-        return pl_fail(j->err, PL_E_USAGE,
-                       "- (standard input) can be read once only");
-    return add(j, "-", 0,
-               j->format == PL_SOURCE_AUTO ? PL_SOURCE_TEXT : j->format);
+    int is_json;
+    pl_source_format format = format_of(path, &is_json);
+    for (size_t i = 0; i < j->list->count; i++)
+        if (!strcmp(j->list->files[i].path, path))
+            return pl_fail(j->err, PL_E_USAGE, "%s can be read once only",
+                           strcmp(path, "-") ? pl_path_shown(path)
+                                             : "- (standard input)");
+    if (j->format != PL_SOURCE_AUTO)
+        format = j->format;
+    return add(j, path, 0, format == PL_SOURCE_AUTO ? PL_SOURCE_TEXT : format,
+               PL_SOURCE_ONCE);
 }
 
 static pl_status add_named(job *j, const char *path)
 {
     pl_file_kind kind;
     if (!strcmp(path, "-"))
-        return add_input(j);
+        return add_once(j, path);
     pl_status status = pl_file_look(path, &kind, j->err);
     if (status)
         return status;
@@ -272,7 +279,17 @@ static pl_status add_named(job *j, const char *path)
         return add_folder(j, path);
     if (kind == PL_FILE_ABSENT && pl_glob_is_pattern(path))
         return add_pattern(j, path);
+    if (kind == PL_FILE_OTHER)
+        return add_once(j, path);
     return add_file(j, path, BY_NAME);
+}
+
+pl_source_reading pl_source_list_reading(const pl_source_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->files[i].reading == PL_SOURCE_ONCE)
+            return PL_SOURCE_ONCE;
+    return PL_SOURCE_AGAIN;
 }
 
 pl_status pl_source_list_make(pl_source_list *list, const char *const *paths,

@@ -1,11 +1,11 @@
 /* source_list.h: from what a user names to a list of files.
  *
  * A name is a file, a folder, a pattern (* ? [a-z], ** for folders of any
- * depth) or "-", standard input. A folder is walked to any depth, names in the
- * order of their bytes; links to folders in it aren't followed, hidden names
- * passed over. Where the format isn't given, it takes from a folder the files
- * whose names end in .txt .text .jsonl .ndjson .parquet .pq, each also with
- * .gz or .zst behind, and .json.gz .json.zst; a lone .json there is mostly
+ * depth), a pipe or "-", standard input. A folder is walked to any depth, names
+ * in the order of their bytes; links to folders in it aren't followed, hidden
+ * names passed over. Where the format isn't given, it takes from a folder the
+ * files whose names end in .txt .text .jsonl .ndjson .parquet .pq, each also
+ * with .gz or .zst behind, and .json.gz .json.zst; a lone .json there is mostly
  * something about the data. What is named itself, or by a pattern, is always
  * taken: .json too is then JSON lines, and an unknown ending is text. */
 #ifndef PL_DATA_SOURCE_LIST_H
@@ -23,10 +23,16 @@ typedef enum pl_source_format {
     PL_SOURCE_PARQUET,
 } pl_source_format;
 
+typedef enum pl_source_reading {
+    PL_SOURCE_AGAIN,
+    PL_SOURCE_ONCE, /* standard input, a pipe, a device */
+} pl_source_reading;
+
 typedef struct pl_source_file {
     const char *path;
-    uint64_t bytes;          /* on the disk; 0 for standard input */
+    uint64_t bytes;          /* on the disk; 0 where it is read once */
     pl_source_format format; /* never AUTO */
+    pl_source_reading reading;
 } pl_source_file;
 
 typedef struct pl_source_list {
@@ -35,8 +41,11 @@ typedef struct pl_source_list {
     uint64_t total_bytes;
 } pl_source_list;
 
-/* Every file is opened once, so that what can't be read is found before the
- * work. The list and the names come from `heap`. */
+/* ONCE if any of its files is. */
+pl_source_reading pl_source_list_reading(const pl_source_list *list);
+
+/* Every file is opened, so that what can't be read is found before the work;
+ * but not what is read once. The list and the names come from `heap`. */
 PL_MUST_CHECK pl_status pl_source_list_make(pl_source_list *list,
                                             const char *const *paths,
                                             size_t path_count,

@@ -53,20 +53,34 @@ static pl_status check_name(const pl_stream *s, const char *path, pl_error *err)
                                              : pl_codec_name(s->codec));
 }
 
+static pl_status open_kind(pl_stream *s, const char *path, pl_error *err)
+{
+    pl_file_kind kind;
+    if (!strcmp(path, "-")) {
+        s->kind = PL_STREAM_INPUT;
+        return pl_file_open_input(&s->file, err);
+    }
+    pl_status status = pl_file_look(path, &kind, err);
+    if (status)
+        return status;
+    if (kind != PL_FILE_OTHER)
+        return pl_file_open_read(&s->file, path, err);
+    s->kind = PL_STREAM_INPUT;
+    return pl_file_open_once(&s->file, path, err);
+}
+
 pl_status pl_stream_open(pl_stream *stream, const char *path,
                          unsigned char *buffer, size_t buffer_bytes,
                          pl_unpack *unpack, pl_error *err)
 {
-    int is_input = !strcmp(path, "-");
     PL_CHECK(buffer_bytes >= 16);
     *stream = (pl_stream){ .file = PL_FILE_CLOSED,
-                           .kind = is_input ? PL_STREAM_INPUT : PL_STREAM_FILE,
+                           .kind = PL_STREAM_FILE,
                            .unpack = unpack,
                            .buffer = buffer,
                            .buffer_bytes = buffer_bytes,
                            .between_frames = 1 };
-    pl_status status = is_input ? pl_file_open_input(&stream->file, err)
-                                : pl_file_open_read(&stream->file, path, err);
+    pl_status status = open_kind(stream, path, err);
     if (status)
         return status;
     status = refill(stream, err);

@@ -26,8 +26,9 @@ typedef struct pl_stream {
     int between_frames;
 } pl_stream;
 
-/* `path` "-" is standard input. `buffer` is used until it is closed; 64 KiB
- * or more are sensible. On failure nothing stays open. */
+/* `path` "-" is standard input; a pipe is read as that is. `buffer` is used
+ * until it is closed; 64 KiB or more are sensible. On failure nothing stays
+ * open. */
 PL_MUST_CHECK pl_status pl_stream_open(pl_stream *stream, const char *path,
                                        unsigned char *buffer,
                                        size_t buffer_bytes, pl_unpack *unpack,
