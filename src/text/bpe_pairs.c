@@ -257,6 +257,14 @@ pl_status pl_pairs_settle(pl_pairs *p, pl_error *err)
     return PL_OK;
 }
 
+void pl_pairs_put_back(pl_pairs *p, uint32_t pair)
+{
+    const pl_pair *each = &p->pairs[pair];
+    PL_CHECK(p->queue_count < p->queue_capacity && each->queued);
+    p->queue[p->queue_count] = (pl_pair_wait){ each->count, each->key };
+    rise(p->queue, p->queue_count++);
+}
+
 uint32_t pl_pairs_next(pl_pairs *p)
 {
     while (p->queue_count > 0) {

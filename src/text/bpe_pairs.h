@@ -1,5 +1,6 @@
 /* bpe_pairs.h: the pairs of neighbouring tokens while a vocabulary is trained:
- * how often each occurs, where its first place is, and which is next. Knows
+ * how often each occurs, where its first place is (if
+ * somebody keeps that), and which is next. Knows
  * no text. */
 #ifndef PL_TEXT_BPE_PAIRS_H
 #define PL_TEXT_BPE_PAIRS_H
@@ -59,5 +60,7 @@ PL_MUST_CHECK pl_status pl_pairs_settle(pl_pairs *pairs, pl_error *err);
 /* The most frequent pair, of equal ones that with the lowest key; 0 if none is
  * frequent enough. It leaves the queue. */
 uint32_t pl_pairs_next(pl_pairs *pairs);
+/* The one that pl_pairs_next gave last is in the queue again. */
+void pl_pairs_put_back(pl_pairs *pairs, uint32_t pair);
 
 #endif

@@ -12,6 +12,7 @@
 #include "text/bpe_count.h"
 #include "text/bpe_draft.h"
 #include "text/bpe_pairs.h"
+#include "text/bpe_passes.h"
 
 #include <string.h>
 
@@ -216,37 +217,38 @@ static pl_status lay_out(void *context, const pl_run_count *count,
     return PL_OK;
 }
 
-static pl_status too_many(const totals *sum, size_t need_bytes,
-                          size_t memory_bytes, pl_error *err)
+static uint64_t cell_count(const totals *sum)
 {
-    return pl_fail(err, PL_E_MEMORY,
-                   "the text has %llu different pieces: training on them "
-                   "needs more than %zu MB of memory, %zu MB are allowed. "
-                   "Raise --memory or train on a part of the text.",
-                   (unsigned long long)sum->unique, need_bytes >> 20,
-                   memory_bytes >> 20);
+    return sum->bytes + sum->pieces + 1;
 }
 
-static pl_status take_cells(trainer *t, const totals *sum, size_t memory_bytes)
+/* Whether all pieces may lie in cells: they and the pairs, for which three
+ * quarters as much again is what texts need, must fit. */
+static int fits_memory(const trainer *t, const totals *sum, size_t memory_bytes)
 {
-    uint64_t cells = sum->bytes + sum->pieces + 1;
+    uint64_t cells = cell_count(sum);
     uint64_t need = cells * sizeof *t->cells + sum->pieces * sizeof *t->counts;
+    return need < memory_bytes / 7 * 4 && cells < UINT32_MAX;
+}
+
+static pl_status take_tokens(trainer *t)
+{
     size_t tokens = PL_BPE_BYTES + t->merge_limit;
-    need += tokens * (sizeof *t->lengths + sizeof *t->merges);
-    if (need > memory_bytes || cells >= UINT32_MAX)
-        return too_many(sum, (size_t)need, memory_bytes, t->err);
-    t->heap = pl_heap_make(memory_bytes);
-    pl_status status = pl_heap_take(&t->heap, &t->cells, cells,
+    pl_status status = pl_heap_take(&t->heap, &t->lengths, tokens,
+                                    sizeof *t->lengths, t->err);
+    if (!status)
+        status = pl_heap_take(&t->heap, &t->merges, t->merge_limit,
+                              sizeof *t->merges, t->err);
+    return status;
+}
+
+static pl_status take_cells(trainer *t, const totals *sum)
+{
+    pl_status status = pl_heap_take(&t->heap, &t->cells, cell_count(sum),
                                     sizeof *t->cells, t->err);
     if (!status)
         status = pl_heap_take(&t->heap, &t->counts, sum->pieces,
                               sizeof *t->counts, t->err);
-    if (!status)
-        status = pl_heap_take(&t->heap, &t->lengths, tokens, sizeof *t->lengths,
-                              t->err);
-    if (!status)
-        status = pl_heap_take(&t->heap, &t->merges, t->merge_limit,
-                              sizeof *t->merges, t->err);
     return status;
 }
 
@@ -278,18 +280,21 @@ static pl_status gather(pl_bpe_counter *counter, pl_run *runs, size_t *count,
     return PL_OK;
 }
 
-/* Where the tables and what is to come don't fit together, the tables go to
- * files first. */
-static pl_status make_space(pl_bpe_counter *counter, const totals *sum,
-                            pl_run *runs, size_t *count, pl_error *err)
+static uint64_t table_bytes(const pl_bpe_counter *counter)
 {
     uint64_t tables = 0;
-    uint64_t cells = (sum->bytes + 2 * sum->pieces) * sizeof(cell);
-    int threads = counter->options->threads;
-    for (int i = 0; i < threads; i++)
+    for (int i = 0; i < counter->options->threads; i++)
         tables += counter->workers[i].table.heap.taken_bytes +
                   counter->workers[i].longs.taken_bytes;
-    if (tables == 0 || tables + cells < counter->options->memory_bytes / 4 * 3)
+    return tables;
+}
+
+/* The tables go to files, to make space for what is to come. */
+static pl_status make_space(pl_bpe_counter *counter, pl_run *runs,
+                            size_t *count, pl_error *err)
+{
+    int threads = counter->options->threads;
+    if (table_bytes(counter) == 0)
         return PL_OK;
     *count = 0;
     for (int i = 0; i < threads; i++) {
@@ -320,30 +325,94 @@ static pl_status chain_all(trainer *t)
     return status ? status : pl_pairs_settle(&t->pairs, t->err);
 }
 
-static pl_status fill(trainer *t, pl_bpe_counter *counter, totals *sum)
+/* All pieces into cells, and merged there. */
+static pl_status merge_in_memory(trainer *t, pl_bpe_counter *counter,
+                                 const totals *sum, const pl_run *runs,
+                                 size_t count)
+{
+    const pl_bpe_train_options *options = counter->options;
+    pl_status status = take_cells(t, sum);
+    if (!status) {
+        t->cells[t->cell_count++].token = EDGE;
+        status = pl_run_merge(runs, count, SIZE_MAX / 4, lay_out, t, t->err);
+    }
+    pl_count_release(counter);
+    if (!status)
+        status = pl_pairs_open(&t->pairs, options->min_count,
+                               options->memory_bytes - t->heap.taken_bytes,
+                               t->err);
+    if (!status)
+        status = chain_all(t);
+    return status ? status : merge_all(t, options);
+}
+
+static pl_status merge_on_disk(trainer *t, pl_bpe_counter *counter,
+                               const pl_run *runs, size_t count)
+{
+    const pl_bpe_train_options *options = counter->options;
+    size_t held = t->heap.taken_bytes + pl_bpe_passes_bytes(t->merge_limit);
+    pl_bpe_passes passes = {
+        .options = options,
+        .runs = runs,
+        .run_count = count,
+        .pairs = &t->pairs,
+        .lengths = t->lengths,
+        .merges = t->merges,
+        .merge_limit = t->merge_limit,
+    };
+    pl_count_release(counter);
+    pl_status status = pl_pairs_open(
+        &t->pairs, options->min_count,
+        options->memory_bytes > held ? options->memory_bytes - held : 0,
+        t->err);
+    if (!status)
+        status = pl_bpe_passes_run(&passes, t->err);
+    t->merge_count = passes.merge_count;
+    return status;
+}
+
+/* All pieces that were counted, and the merges of them. */
+static pl_status work(trainer *t, pl_bpe_counter *counter, totals *sum)
 {
     const pl_bpe_train_options *options = counter->options;
     pl_heap names = pl_heap_make(SIZE_MAX / 4);
     pl_run *runs;
-    size_t count, limit = SIZE_MAX / 4;
+    size_t count;
+    int fits = 0;
     pl_status status = pl_heap_take(
         &names, &runs, (size_t)options->threads * (PL_RUN_MOST + 1),
         sizeof *runs, t->err);
     if (!status)
         status = gather(counter, runs, &count, t->err);
     if (!status)
-        status = pl_run_merge(runs, count, limit, add_up, sum, t->err);
-    if (!status)
-        status = make_space(counter, sum, runs, &count, t->err);
-    if (!status)
-        status = take_cells(t, sum, options->memory_bytes);
+        status = pl_run_merge(runs, count, SIZE_MAX / 4, add_up, sum, t->err);
     if (!status) {
-        t->cells[t->cell_count++].token = EDGE;
-        status = pl_run_merge(runs, count, limit, lay_out, t, t->err);
+        uint64_t cells = cell_count(sum) * sizeof(cell);
+        fits = fits_memory(t, sum, options->memory_bytes);
+        if (!fits ||
+            table_bytes(counter) + cells >= options->memory_bytes / 4 * 3)
+            status = make_space(counter, runs, &count, t->err);
     }
-    pl_heap_close(&names);
+    if (!status)
+        status = take_tokens(t);
+    if (!status)
+        status = fits ? merge_in_memory(t, counter, sum, runs, count)
+                      : merge_on_disk(t, counter, runs, count);
     pl_count_release(counter);
+    pl_heap_close(&names);
     return status;
+}
+
+static pl_status too_many(const totals *sum, const pl_bpe_train_options *o,
+                          pl_error *err)
+{
+    return pl_fail(err, PL_E_MEMORY,
+                   "the text has %llu different pieces: the pairs in them "
+                   "need more than the %zu bytes that there are. Raise "
+                   "--memory to %zu MB, lower --vocab_size or train on a part "
+                   "of the text.",
+                   (unsigned long long)sum->unique, o->memory_bytes,
+                   2 * o->memory_bytes / 1000000 + 1);
 }
 
 /* ---- the vocabulary ---- */
@@ -422,17 +491,10 @@ pl_status pl_bpe_train(pl_bpe_counter *counter, pl_bpe_train_result *result,
     totals sum = { 0 };
     t.merge_limit = (size_t)options->vocab_size - PL_BPE_BYTES -
                     options->special_count;
-    pl_status status = fill(&t, counter, &sum);
-    if (!status)
-        status = pl_pairs_open(&t.pairs, options->min_count,
-                               options->memory_bytes - t.heap.taken_bytes, err);
-    if (!status)
-        status = chain_all(&t);
-    if (!status)
-        status = merge_all(&t, options);
-    if (status == PL_E_MEMORY && t.heap.taken_bytes > 0)
-        status = too_many(&sum, options->memory_bytes, options->memory_bytes,
-                          err);
+    t.heap = pl_heap_make(SIZE_MAX / 4);
+    pl_status status = work(&t, counter, &sum);
+    if (status == PL_E_MEMORY && t.pairs.limit_bytes > 0)
+        status = too_many(&sum, options, err);
     *result = (pl_bpe_train_result){ .unique_count = sum.unique };
     for (int i = 0; i < options->threads; i++) {
         result->piece_count += counter->workers[i].piece_count;

@@ -9,9 +9,10 @@
  * number of threads or the memory.
  *
  * Counts that don't fit into the memory go to sorted files ("runs"), which are
- * merged in the end: nothing is ever dropped. The second part needs all
- * different pieces in memory, 16 bytes for each of their bytes and half as
- * much again for the pairs, and says so where that is more than allowed. */
+ * merged in the end: nothing is ever dropped. The second part is fast where all
+ * different pieces fit, 16 bytes for each of their bytes and about half as much
+ * again for the pairs; else it passes over a file of them again and again
+ * (text/bpe_passes.h), and needs memory for the different pairs alone. */
 #ifndef PL_TEXT_BPE_TRAIN_H
 #define PL_TEXT_BPE_TRAIN_H
 
@@ -61,7 +62,7 @@ typedef struct pl_bpe_train_result {
 
 /* Makes the vocabulary, in `heap`. It is smaller than asked for where the text
  * has no more pairs. The counter can only be closed then. PL_E_STOPPED if
- * `wish` says so, PL_E_MEMORY if the different pieces are too many. */
+ * `wish` says so, PL_E_MEMORY if the different pairs are too many. */
 PL_MUST_CHECK pl_status pl_bpe_train(pl_bpe_counter *counter,
                                      pl_bpe_train_result *result, pl_heap *heap,
                                      pl_error *err);
