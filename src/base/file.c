@@ -285,6 +285,12 @@ pl_status pl_file_write_at(pl_file *file, const void *data, size_t bytes,
     return PL_OK;
 }
 
+void pl_file_write_behind(const pl_file *file)
+{
+    PL_CHECK(file->fd >= 0);
+    (void)sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 /* Special files and some network file systems know no fsync (EINVAL): there
  * is nothing that could be done better. */
 static int sync_fd(int fd)

@@ -109,6 +109,9 @@ PL_MUST_CHECK pl_status pl_file_append(pl_file *file, const void *data,
 PL_MUST_CHECK pl_status pl_file_write_at(pl_file *file, const void *data,
                                          size_t bytes, uint64_t offset,
                                          pl_error *err);
+/* Tells the system to begin with writing to the disk what was written so far,
+ * so that a later pl_file_sync has less to wait for. Advice: it can't fail. */
+void pl_file_write_behind(const pl_file *file);
 /* Returns once the bytes are on the disk. */
 PL_MUST_CHECK pl_status pl_file_sync(pl_file *file, pl_error *err);
 

@@ -160,7 +160,12 @@ pl_status pl_shard_out_put(pl_shard_out *out, const int32_t *ids, size_t count,
 
 pl_status pl_shard_out_flush(pl_shard_out *out, pl_error *err)
 {
-    return out->file.fd < 0 ? PL_OK : pl_shard_writer_flush(&out->writer, err);
+    if (out->file.fd < 0)
+        return PL_OK;
+    pl_status status = pl_shard_writer_flush(&out->writer, err);
+    if (!status)
+        pl_file_write_behind(&out->file);
+    return status;
 }
 
 pl_status pl_shard_out_sync(pl_shard_out *out, pl_error *err)

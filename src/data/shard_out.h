@@ -48,7 +48,7 @@ PL_MUST_CHECK pl_status pl_shard_out_open(pl_shard_out *out,
                                           unsigned char *buffer, pl_error *err);
 PL_MUST_CHECK pl_status pl_shard_out_put(pl_shard_out *out, const int32_t *ids,
                                          size_t count, pl_error *err);
-/* What was put is in the file then, though perhaps not on the disk. */
+/* What was put is in the file then, and on its way to the disk. */
 PL_MUST_CHECK pl_status pl_shard_out_flush(pl_shard_out *out, pl_error *err);
 /* Returns once what was put is on the disk. */
 PL_MUST_CHECK pl_status pl_shard_out_sync(pl_shard_out *out, pl_error *err);
