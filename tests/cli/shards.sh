@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Tokens that others prepared train as they are, and to the same bit: nanoGPT's
-# headerless files, llm.c's shards, its 32-bit ones.
+# headerless files with and without meta.pkl, llm.c's shards, its 32-bit ones.
 set -eu
 . tests/support/cli.sh
+pickles=$PWD/tests/fuzz/corpus/pickle
 cd "$TMP_DIR"
 
 make_text >cats.txt
@@ -58,6 +59,39 @@ expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=whole
 expect 0 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=cut \
     --vocab_size=256
 cmp whole/ckpt/model.safetensors cut/ckpt/model.safetensors
+
+# A folder as nanoGPT's prepare.py for characters leaves it: meta.pkl has the
+# vocabulary, of twelve characters, and its ids. The same text prepared here has
+# the same ids.
+for ((i = 0; i < 200; i++)); do
+    printf '\0\r\032 \\az\177é€😀\naz za %s\n' 'a z'
+done >twelve.txt
+expect 0 "$PLIMSOLL" prepare --out=data/twelve twelve.txt
+says '^vocab size: 12 '
+mkdir data/nano
+cp data/twelve/train.bin data/twelve/val.bin data/nano
+for protocol in 0 2 4; do
+    cp "$pickles/small_$protocol.pkl" data/nano/meta.pkl
+    expect 0 "$PLIMSOLL" train --dataset=nano "${tiny[@]}" --out_dir=nano
+    expect 0 "$PLIMSOLL" sample nano --start='az ' --num_samples=1 \
+        --max_new_tokens=40 --seed=1
+    printf '%s' "$out" >nano.txt
+done
+expect 0 "$PLIMSOLL" train --dataset=twelve "${tiny[@]}" --out_dir=twelve
+cmp twelve/ckpt/model.safetensors nano/ckpt/model.safetensors
+expect 0 "$PLIMSOLL" sample twelve --start='az ' --num_samples=1 \
+    --max_new_tokens=40 --seed=1
+printf '%s' "$out" | cmp - nano.txt
+expect 0 "$PLIMSOLL" inspect data/nano
+says 'char tokenizer, 12 tokens'
+cp "$pickles/evil_4.pkl" data/nano/meta.pkl
+expect 4 "$PLIMSOLL" train --dataset=nano "${tiny[@]}" --out_dir=evil
+says 'meta.pkl'
+[ ! -e executed ] || fail "a pickle was executed"
+rm data/nano/meta.pkl # GPT-2's tokens have none
+expect 0 "$PLIMSOLL" train --dataset=nano "${tiny[@]}" --out_dir=bare \
+    --vocab_size=12
+cmp twelve/ckpt/model.safetensors bare/ckpt/model.safetensors
 
 # A token that the vocabulary doesn't have never reaches the model.
 expect 4 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=small \
