@@ -180,6 +180,18 @@ static pl_status decode_all(pipe_work *w)
 
 /* ---- all of it ---- */
 
+static pl_status open_input(pipe_work *w, size_t path_count)
+{
+    pl_file_kind kind;
+    if (path_count == 0)
+        return pl_file_open_input(&w->in, w->err);
+    pl_status status = pl_file_look(w->name, &kind, w->err);
+    if (status)
+        return status;
+    return kind == PL_FILE_OTHER ? pl_file_open_once(&w->in, w->name, w->err)
+                                 : pl_file_open_read(&w->in, w->name, w->err);
+}
+
 static pl_status open_work(pipe_work *w, const pl_cli_args *args, pl_heap *heap)
 {
     const char *shape_name = args->config.ids;
@@ -203,8 +215,7 @@ static pl_status open_work(pipe_work *w, const pl_cli_args *args, pl_heap *heap)
     if (status)
         return status;
     w->name = args->path_count ? args->paths[0] : "standard input";
-    return args->path_count ? pl_file_open_read(&w->in, w->name, w->err)
-                            : pl_file_open_input(&w->in, w->err);
+    return open_input(w, args->path_count);
 }
 
 static pl_status run_tokenize(pl_cli_args *args, pl_heap *heap, pl_error *err)

@@ -148,7 +148,7 @@ static pl_status add_folder(job *j, const char *folder)
                    "(with or without .gz or .zst)%s",
                    pl_path_shown(folder),
                    j->passed_over ? ". To take its other files as text, give "
-                                    "--format=text or name them"
+                                    "--input=text or name them"
                                   : "");
 }
 

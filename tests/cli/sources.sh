@@ -104,6 +104,8 @@ expect 0 "$PLIMSOLL" prepare --tokenizer=byte --out=data/two --input=jsonl \
 expect 0 "$PLIMSOLL" prepare --tokenizer=byte --out=data/docs \
     "$golden/packed/docs.jsonl"
 cmp data/docs/train.bin data/two/train.bin
+ids=$("$PLIMSOLL" tokenize --tokenizer=byte <(printf 'ab') | tr '\n' ' ')
+[ "$ids" = '97 98 ' ] || fail "a pipe gives $ids"
 mkfifo pipe
 cat "$golden/packed/text.txt" >pipe &
 expect 0 "$PLIMSOLL" tokenizer train --vocab_size=270 --out=bpe_pipe pipe \

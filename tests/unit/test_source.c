@@ -233,7 +233,7 @@ static void a_folder_without_text_is_refused(void **state)
     put_folder("e");
     assert_path_refused(scratch_path(&dir, "e"), PL_E_USAGE, "has no text");
     put("e/x.png", "x");
-    assert_path_refused(scratch_path(&dir, "e"), PL_E_USAGE, "--format=text");
+    assert_path_refused(scratch_path(&dir, "e"), PL_E_USAGE, "--input=text");
 }
 
 static void patterns_match_as_in_a_shell(void **state)
