@@ -198,15 +198,12 @@ static pl_status put_all(pl_prepare_job *j, const pl_crew_load *load,
                          pl_error *err)
 {
     uint64_t tokens = 0;
-    pl_status status = PL_OK;
     for (size_t i = 0; i < load->count; i++) {
         if (load->parts[i].count == PL_PREPARE_UNKNOWN)
             return unknown(j, &load->parts[i]);
         tokens += load->parts[i].count;
     }
-    if (!j->checked_disk)
-        status = pl_prepare_check_disk(j, load->done_bytes, tokens);
-    j->checked_disk = 1;
+    pl_status status = pl_prepare_check_disk(j, load->done_bytes, tokens);
     for (size_t i = 0; i < load->count && !status; i++) {
         const pl_crew_part *part = &load->parts[i];
         status = pl_shard_out_put(&j->outs[part->mark], part->ids, part->count,

@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+/* Loads are estimates of the whole until this much was read: the first are
+ * small beside what was read ahead of them. */
+enum { ESTIMATE_BYTES = 64 * 1024 * 1024 };
+
 /* ---- files ---- */
 
 pl_shard_out_options pl_prepare_out_options(const pl_prepare_job *j, int split)
@@ -88,6 +92,7 @@ pl_status pl_prepare_begin(pl_prepare_job *j)
     if (found == PL_PREPARE_SAME && can_go_on(j)) {
         j->result->resumed_bytes = j->state.tally.text_bytes;
         j->begun_bytes = pl_source_done_bytes(j->source);
+        j->begun_tokens = j->state.train_tokens + j->state.val_tokens;
         pl_log_say(j->options->log, PL_LOG_INFO,
                    "going on where the last run stopped: document %llu, %llu "
                    "bytes of text are done",
@@ -111,15 +116,17 @@ pl_status pl_prepare_begin(pl_prepare_job *j)
 pl_status pl_prepare_check_disk(const pl_prepare_job *j, uint64_t done_bytes,
                                 uint64_t tokens)
 {
-    uint64_t room;
-    if (j->from_input || done_bytes <= j->begun_bytes)
-        return PL_OK; /* nobody knows */
-    double share = (double)(done_bytes - j->begun_bytes) /
-                   (double)(j->total_bytes - j->begun_bytes);
-    double need = (double)tokens / (share < 1.0 ? share : 1.0);
+    uint64_t room, done = done_bytes - j->begun_bytes;
+    uint64_t written = j->outs[0].n_tokens + j->outs[1].n_tokens -
+                       j->begun_tokens;
+    if (j->from_input || done_bytes <= j->begun_bytes || done > ESTIMATE_BYTES)
+        return PL_OK; /* nobody knows, or it was seen often enough */
+    double share = (double)done / (double)(j->total_bytes - j->begun_bytes);
+    double all = (double)(written + tokens) / (share < 1.0 ? share : 1.0);
+    double need = all - (double)written;
     /* While the end is moved to val, it is there twice. */
     if (j->result->tokenizer.kind != PL_TOKENIZER_BPE)
-        need *= 1.0 + j->options->val_fraction;
+        need += all * j->options->val_fraction;
     need *= (double)pl_shard_token_bytes(j->options->kind);
     pl_status status = pl_disk_free_bytes(j->options->folder, &room, j->err);
     /* It is an estimate: refused is what misses by more than a tenth. */

@@ -34,9 +34,8 @@ typedef struct pl_prepare_job {
     int32_t *moved;
     pl_prepare_state state; /* as far as it could be gone on from */
     double saved_at;
-    uint64_t begun_bytes; /* done when this run began, on the disk */
-    int checked_disk;
-    pl_file lock; /* of the folder */
+    uint64_t begun_bytes, begun_tokens; /* done when this run began */
+    pl_file lock;                       /* of the folder */
     char part[PL_PATH_BYTES];
 } pl_prepare_job;
 
@@ -62,8 +61,8 @@ pl_shard_out_options pl_prepare_out_options(const pl_prepare_job *j, int split);
  * brings the source there. */
 PL_MUST_CHECK pl_status pl_prepare_begin(pl_prepare_job *j);
 
-/* Whether the disk has room for what is to come, estimated by a first load
- * with `tokens` tokens. */
+/* Whether the disk has room for what is to come, estimated by the first loads
+ * of this run. The next one has `tokens` tokens. */
 PL_MUST_CHECK pl_status pl_prepare_check_disk(const pl_prepare_job *j,
                                               uint64_t done_bytes,
                                               uint64_t tokens);
