@@ -122,7 +122,7 @@ static void training_is_as_defined(void **state)
         assert_int_equal(
             train_on(text, sizeof text, &options, &result, &heap, &err), PL_OK);
         size_t count, at = 0;
-        pl_bpe_merge *merges = merges_of(result.bpe, &count), best;
+        pl_bpe_merge *merges = merges_of(result.bpe, &count), best = { 0 };
         lay_out(&c, text, sizeof text);
         for (; at < 40; at++) {
             size_t most = best_pair(&c, &best);

@@ -36,7 +36,7 @@ typedef struct rows {
 
 static void load_rows(rows *r, const char *set)
 {
-    char path[256];
+    char path[320];
     snprintf(path, sizeof path, GOLDEN "%s.rows", set);
     r->data = scratch_read(path, &r->bytes);
     assert_non_null(r->data);
