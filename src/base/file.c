@@ -1,6 +1,6 @@
 /* file.c: see file.h. Owns the system calls on files and folders (those that
- * list a folder are in file_list.c). Knows no format; allocates nothing
- * itself. */
+ * list a folder are in file_list.c, links in file_link.c). Knows no format;
+ * allocates nothing itself. */
 #include "base/file.h"
 
 #include "base/check.h"
@@ -30,7 +30,11 @@ static pl_status open_with(pl_file *file, const char *path, int flags,
     if (bytes >= sizeof file->path)
         return pl_file_refused(err, attempt, path, ENAMETOOLONG);
     memcpy(file->path, path, bytes + 1);
-    PL_FILE_CALL(file->fd, open(path, flags | O_CLOEXEC | O_NOCTTY, 0644));
+    flags |= O_CLOEXEC | O_NOCTTY;
+    if (flags & O_CREAT)
+        PL_FILE_CHANGE(file->fd, open(path, flags, 0644));
+    else
+        PL_FILE_CALL(file->fd, open(path, flags));
     if (file->fd < 0)
         return pl_file_refused(err, attempt, path, errno);
     return PL_OK;
@@ -96,7 +100,6 @@ pl_status pl_file_open_again(pl_file *file, const char *path,
                              uint64_t size_bytes, pl_error *err)
 {
     static const char attempt[] = "write on in";
-    int result;
     pl_status status = open_as(file, path, O_RDWR, attempt, err);
     if (!status)
         status = ask_size(file, attempt, err);
@@ -109,12 +112,8 @@ pl_status pl_file_open_again(pl_file *file, const char *path,
                 (unsigned long long)size_bytes);
         goto close_file;
     }
-    PL_FILE_CALL(result, ftruncate(file->fd, (off_t)size_bytes));
-    if (result < 0 || lseek(file->fd, (off_t)size_bytes, SEEK_SET) < 0) {
-        pl_file_refused(err, attempt, path, errno);
+    if (pl_file_cut(file, size_bytes, err))
         goto close_file;
-    }
-    file->size_bytes = size_bytes;
     return PL_OK;
 
 close_file:
@@ -156,7 +155,7 @@ void pl_file_abandon(pl_file *file)
 void pl_file_remove_quietly(const char *path)
 {
     int ignored;
-    PL_FILE_CALL(ignored, unlink(path));
+    PL_FILE_CHANGE(ignored, unlink(path));
     (void)ignored;
 }
 
@@ -257,7 +256,7 @@ pl_status pl_file_append(pl_file *file, const void *data, size_t bytes,
     for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
         ssize_t put;
-        PL_FILE_CALL(put, write(file->fd, from + done, want));
+        PL_FILE_CHANGE(put, write(file->fd, from + done, want));
         if (put < 0)
             return not_written(file, want, file->size_bytes, errno, err);
         done += (size_t)put;
@@ -274,7 +273,7 @@ pl_status pl_file_write_at(pl_file *file, const void *data, size_t bytes,
     for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < call_bytes ? bytes - done : call_bytes;
         ssize_t put;
-        PL_FILE_CALL(
+        PL_FILE_CHANGE(
             put, pwrite(file->fd, from + done, want, (off_t)(offset + done)));
         if (put < 0)
             return not_written(file, want, offset + done, errno, err);
@@ -291,12 +290,23 @@ void pl_file_write_behind(const pl_file *file)
     (void)sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
+pl_status pl_file_cut(pl_file *file, uint64_t size_bytes, pl_error *err)
+{
+    int result;
+    PL_CHECK(file->fd >= 0 && size_bytes <= INT64_MAX);
+    PL_FILE_CHANGE(result, ftruncate(file->fd, (off_t)size_bytes));
+    if (result < 0 || lseek(file->fd, (off_t)size_bytes, SEEK_SET) < 0)
+        return pl_file_refused(err, "shorten", file->path, errno);
+    file->size_bytes = size_bytes;
+    return PL_OK;
+}
+
 /* Special files and some network file systems know no fsync (EINVAL): there
  * is nothing that could be done better. */
 static int sync_fd(int fd)
 {
     int result;
-    PL_FILE_CALL(result, fsync(fd));
+    PL_FILE_CHANGE(result, fsync(fd));
     return result < 0 && errno != EINVAL ? -1 : 0;
 }
 
@@ -338,7 +348,7 @@ pl_status pl_file_look_at(const char *path, pl_file_kind *kind, pl_error *err)
 static int rename_quietly(const char *from, const char *to)
 {
     int result;
-    PL_FILE_CALL(result, rename(from, to));
+    PL_FILE_CHANGE(result, rename(from, to));
     return result;
 }
 
@@ -356,45 +366,10 @@ pl_status pl_file_rename(const char *from, const char *to, pl_error *err)
                                         : PL_OK;
 }
 
-static pl_status exchange_in_steps(const char *a, const char *b, pl_error *err)
-{
-    char swap[PL_PATH_BYTES];
-    pl_status status = pl_path_add(swap, a, ".swap", err);
-    if (status)
-        return status;
-    status = pl_file_rename(a, swap, err);
-    if (status)
-        return status;
-    status = pl_file_rename(b, a, err);
-    if (status)
-        goto rename_a_back;
-    status = pl_file_rename(swap, b, err);
-    if (status)
-        goto rename_b_back;
-    return PL_OK;
-
-rename_b_back:
-    rename_quietly(a, b);
-rename_a_back:
-    rename_quietly(swap, a);
-    return status;
-}
-
-pl_status pl_file_exchange(const char *a, const char *b, pl_error *err)
-{
-    int result;
-    PL_FILE_CALL(result, renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE));
-    if (result == 0)
-        return PL_OK;
-    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
-        return exchange_in_steps(a, b, err);
-    return not_renamed(err, a, b, errno);
-}
-
 pl_status pl_file_remove(const char *path, pl_error *err)
 {
     int result;
-    PL_FILE_CALL(result, unlink(path));
+    PL_FILE_CHANGE(result, unlink(path));
     if (result < 0 && errno != ENOENT)
         return pl_file_refused(err, "remove", path, errno);
     return PL_OK;
@@ -409,7 +384,7 @@ static pl_status make_one(const char *path, pl_error *err)
     pl_status status = pl_file_look(path, &kind, err);
     if (status || kind == PL_FILE_FOLDER)
         return status;
-    PL_FILE_CALL(result, mkdir(path, 0755));
+    PL_FILE_CHANGE(result, mkdir(path, 0755));
     if (result == 0)
         return PL_OK;
     int error = errno;
@@ -473,7 +448,7 @@ static pl_status do_entry(int fd, const char *path, const char *name,
     struct stat info;
     int result;
     if (task == REMOVE)
-        PL_FILE_CALL(result, unlinkat(fd, name, 0));
+        PL_FILE_CHANGE(result, unlinkat(fd, name, 0));
     else
         PL_FILE_CALL(result, fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW));
     if (result < 0 && errno != ENOENT)
@@ -534,7 +509,7 @@ pl_status pl_folder_remove_flat(const char *path, pl_error *err)
     close_fd(fd);
     if (status)
         return status;
-    PL_FILE_CALL(result, rmdir(path));
+    PL_FILE_CHANGE(result, rmdir(path));
     if (result < 0 && errno != ENOENT)
         return pl_file_refused(err, "remove the folder", path, errno);
     return PL_OK;

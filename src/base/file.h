@@ -112,6 +112,9 @@ PL_MUST_CHECK pl_status pl_file_write_at(pl_file *file, const void *data,
 /* Tells the system to begin with writing to the disk what was written so far,
  * so that a later pl_file_sync has less to wait for. Advice: it can't fail. */
 void pl_file_write_behind(const pl_file *file);
+/* Cuts it to its first `size_bytes` bytes, where the next append goes. */
+PL_MUST_CHECK pl_status pl_file_cut(pl_file *file, uint64_t size_bytes,
+                                    pl_error *err);
 /* Returns once the bytes are on the disk. */
 PL_MUST_CHECK pl_status pl_file_sync(pl_file *file, pl_error *err);
 
@@ -145,13 +148,14 @@ PL_MUST_CHECK pl_status pl_file_look_at(const char *path, pl_file_kind *kind,
 PL_MUST_CHECK pl_status pl_file_rename(const char *from, const char *to,
                                        pl_error *err);
 
-/* Swaps two files or two folders: atomically where the system can
- * (RENAME_EXCHANGE). Where the file system can't (NFS, some FUSE), by three
- * renames through "<a>.swap": undone on failure, but a crash between them
- * leaves `a` absent for a reader, with its old content at "<a>.swap" and the
- * new one still at `b`, or already at `a` with the old one at "<a>.swap". */
-PL_MUST_CHECK pl_status pl_file_exchange(const char *a, const char *b,
-                                         pl_error *err);
+/* Makes `path` a symbolic link to `target` (a name beside it, or a path),
+ * replacing what is there unless that is a folder: a reader finds the old one
+ * or the new. The folder is synced. */
+PL_MUST_CHECK pl_status pl_link_replace(const char *path, const char *target,
+                                        pl_error *err);
+/* Where a link points; "" if there is nothing, or something that isn't one. */
+PL_MUST_CHECK pl_status pl_link_read(const char *path,
+                                     char target[PL_PATH_BYTES], pl_error *err);
 
 /* PL_OK too if it was absent. */
 PL_MUST_CHECK pl_status pl_file_remove(const char *path, pl_error *err);
@@ -185,6 +189,12 @@ PL_MUST_CHECK pl_status pl_folder_list(const char *path, pl_heap *heap,
                                        const char *const **names, size_t *count,
                                        pl_error *err);
 
+/* Calls `visit` with every name in a folder, "." and ".." left out, in no
+ * order. Allocates nothing. Nothing may be added or removed meanwhile. */
+typedef void pl_folder_visit(void *context, const char *name);
+PL_MUST_CHECK pl_status pl_folder_walk(const char *path, pl_folder_visit *visit,
+                                       void *context, pl_error *err);
+
 /* ---- the disk ---- */
 
 /* Bytes that we may still write under `path`; if that doesn't exist yet, under
@@ -205,6 +215,9 @@ PL_MUST_CHECK pl_status pl_disk_look(const char *path, pl_disk_medium *medium,
  * fails with `error` (EIO, ENOSPC, ...); 0 switches it off. A close that fails
  * still gives the descriptor back. */
 void pl_file_fail_at(long nth, int error);
+/* Every nth system call that changes the world fails with `error`: 1 is a disk
+ * that takes nothing more. Reading goes on. 0 switches it off. */
+void pl_file_fail_every(long nth, int error);
 /* Whether the fault that was ordered has happened. */
 int pl_file_fault_happened(void);
 

@@ -11,11 +11,21 @@ static struct {
     long countdown;
     int error;
     int happened;
+    long every; /* of the calls that change something; 0: off */
+    long changes;
 } fault;
 
 void pl_file_fail_at(long nth, int error)
 {
     fault.countdown = nth;
+    fault.error = error;
+    fault.happened = 0;
+}
+
+void pl_file_fail_every(long nth, int error)
+{
+    fault.every = nth;
+    fault.changes = 0;
     fault.error = error;
     fault.happened = 0;
 }
@@ -32,6 +42,16 @@ int pl_file_fails_now(void)
     fault.happened = 1;
     errno = fault.error;
     return 1;
+}
+
+int pl_file_change_fails_now(void)
+{
+    if (fault.every > 0 && ++fault.changes % fault.every == 0) {
+        fault.happened = 1;
+        errno = fault.error;
+        return 1;
+    }
+    return pl_file_fails_now();
 }
 
 const char *pl_file_hint(int error)

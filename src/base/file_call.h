@@ -18,6 +18,15 @@ int pl_file_fails_now(void);
         (result) = pl_file_fails_now() ? -1 : (call);                          \
     } while ((result) == -1 && errno == EINTR)
 
+/* The same before a call that writes, renames, makes, cuts or removes
+ * something, or waits for the disk to have it (pl_file_fail_every). */
+int pl_file_change_fails_now(void);
+
+#define PL_FILE_CHANGE(result, call)                                           \
+    do {                                                                       \
+        (result) = pl_file_change_fails_now() ? -1 : (call);                   \
+    } while ((result) == -1 && errno == EINTR)
+
 /* What to do about an errno: "" or a sentence that begins with ". ". */
 const char *pl_file_hint(int error);
 

@@ -64,7 +64,8 @@ static pl_status find_folder(char folder[PL_PATH_BYTES], const char *named,
     if (!status && kind == PL_FILE_PLAIN)
         return pl_path_add(folder, named, "", err);
     return status ? status
-                  : pl_checkpoint_find(folder, named, PL_WANT_BEST, heap, err);
+                  : pl_checkpoint_find(folder, named, PL_WANT_BEST,
+                                       PL_SCOPE_MODEL, &pl_term_log, heap, err);
 }
 
 static pl_status convert(pl_convert *c, const pl_config *config, target to,

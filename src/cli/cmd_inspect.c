@@ -102,8 +102,8 @@ static pl_status has_file(const char *folder, const char *name, int *has,
 static pl_status show_folder(const char *folder, const pl_config *config,
                              pl_heap *heap, pl_error *err)
 {
-    static const char *const signs[] = { "state.json", PL_CHECKPOINT_NEWEST,
-                                         PL_CHECKPOINT_BEST };
+    static const char *const signs[] = { PL_MANIFEST_NAME, PL_OUTDIR_LATEST,
+                                         PL_OUTDIR_BEST };
     char path[PL_PATH_BYTES];
     const char *const *names;
     size_t count, shown = 0;
@@ -112,7 +112,8 @@ static pl_status show_folder(const char *folder, const pl_config *config,
     for (int i = 0; i < 3 && !status && !has; i++)
         status = has_file(folder, signs[i], &has, err);
     if (!status && has) {
-        status = pl_checkpoint_find(path, folder, PL_WANT_BEST, heap, err);
+        status = pl_checkpoint_find(path, folder, PL_WANT_NEWEST,
+                                    PL_SCOPE_SETTINGS, &pl_term_log, heap, err);
         return status ? status : show_checkpoint(path, config, heap, err);
     }
     if (!status)
@@ -175,7 +176,7 @@ const pl_command pl_command_inspect = {
         "one. Checkpoints and\n.safetensors: step, settings, tensors. "
         "Tokenizers: kind, size, special and longest\ntokens. Text, JSON "
         "lines and parquet: documents and bytes; string columns.\n\n"
-        "  plimsoll inspect data/mine out/ckpt\n"
+        "  plimsoll inspect data/mine out/latest\n"
         "  plimsoll inspect fineweb/000_00000.parquet --field=url\n",
     .keys = PL_FOR_INSPECT,
     .run = run_inspect,

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/term.h"
-#include "train/checkpoint.h"
 #include "train/sampler.h"
 
 #include <stdio.h>
@@ -88,8 +87,9 @@ static pl_status write_samples(pl_session *session, const prompt *start,
 static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     const pl_config *config = &args->config;
-    const char *out_dir = config->out_dir;
+    const char *name = config->out_dir;
     char folder[PL_PATH_BYTES];
+    int is_checkpoint;
     pl_machine machine;
     pl_session session;
     pl_sampler sampler;
@@ -103,11 +103,13 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (args->path_count > 1)
         return pl_fail(err, PL_E_USAGE, "sample takes one folder, not %zu",
                        args->path_count);
+    if (pl_cli_is_model_name(config->init_from))
+        name = config->init_from;
     if (args->path_count == 1)
-        out_dir = args->paths[0];
+        name = args->paths[0];
     pl_cli_say_ignored(config);
-    pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_BEST, heap,
-                                          err);
+    pl_status status = pl_cli_model_folder(folder, name, &is_checkpoint, heap,
+                                           err);
     if (!status)
         status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
     if (!status)
@@ -134,11 +136,12 @@ const pl_command pl_command_sample = {
     .arguments = "[OUT_DIR] [--start=TEXT] [--key=value ...]",
     .summary = "writes text with a trained model",
     .text = "Takes the best checkpoint in out_dir if one is kept, else the "
-            "newest. The same\nseed writes the same text, whatever the number "
-            "of threads.\n\n"
+            "newest; or any GPT-2\nas Hugging Face keeps it in a folder. The "
+            "same seed writes the same text, whatever\nthe number of "
+            "threads.\n\n"
             "  plimsoll sample --out_dir=out --start=\"It is a truth\" "
             "--num_samples=3\n"
-            "  plimsoll sample out/ckpt --start=FILE:prompt.txt\n",
+            "  plimsoll sample out/latest --start=FILE:prompt.txt\n",
     .keys = PL_FOR_SAMPLE,
     .reads_configs = 1,
     .run = run_sample,

@@ -6,7 +6,7 @@
 #include "plan/memory.h"
 #include "train/calibrate.h"
 #include "train/checkpoint.h"
-#include "train/runplan.h"
+#include "train/pretrained.h"
 #include "train/trainer.h"
 
 #include <stdio.h>
@@ -49,11 +49,18 @@ static void say_comparable(const pl_session *session)
 
 static void say_how_to_go_on(const pl_session *session)
 {
-    printf("stopped at iteration %llu of %lld, saved in %s/%s\nto go on: the "
-           "same command with --init_from=resume\n",
+    const char *out_dir = session->config->out_dir;
+    char name[PL_OUTDIR_NAME_BYTES];
+    printf("stopped at iteration %llu of %lld",
            (unsigned long long)session->step,
-           (long long)session->config->max_iters, session->config->out_dir,
-           PL_CHECKPOINT_NEWEST);
+           (long long)session->config->max_iters);
+    if (session->outdir.newest == PL_OUTDIR_NO_STEP) {
+        printf(", nothing was saved\n");
+        return;
+    }
+    pl_outdir_name(name, session->outdir.newest);
+    printf(", saved in %s/%s\nto go on: plimsoll train --resume %s\n", out_dir,
+           name, out_dir);
 }
 
 static void print_peak(const pl_session *session)
@@ -88,14 +95,30 @@ static pl_status calibrate(pl_machine *machine, const pl_config *config,
     return PL_OK;
 }
 
-/* Opens, trains (or only evaluates), closes. */
-static pl_status run_session(const pl_config *config, pl_heap *heap,
-                             pl_error *err)
+/* Trains or only evaluates, and closes. */
+static pl_status run_session(pl_session *session, pl_error *err)
+{
+    pl_train_view view;
+    print_start(session);
+    say_comparable(session);
+    pl_listener listener = pl_train_view_begin(&view, session);
+    pl_cli_catch_signals();
+    pl_status status = pl_train(session, &listener, err);
+    pl_term_clear();
+    print_peak(session);
+    if (status == PL_E_STOPPED && session->step > view.began_step)
+        say_how_to_go_on(session);
+    else if (status == PL_E_STOPPED)
+        printf("stopped before the first update: there is nothing to save\n");
+    pl_session_close(session);
+    return status;
+}
+
+static pl_status train(const pl_config *config, pl_heap *heap, pl_error *err)
 {
     pl_session session;
-    pl_train_view view;
-    pl_cli_say_ignored(config);
     pl_machine machine;
+    pl_cli_say_ignored(config);
     pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
                                       err);
     if (!status)
@@ -103,53 +126,18 @@ static pl_status run_session(const pl_config *config, pl_heap *heap,
     if (!status)
         status = pl_session_open_train(&session, config, &machine, &pl_term_log,
                                        heap, err);
-    if (status)
-        return status;
-    print_start(&session);
-    say_comparable(&session);
-    pl_listener listener = pl_train_view_begin(&view, &session);
-    pl_cli_catch_signals();
-    status = pl_train(&session, &listener, err);
-    pl_term_clear();
-    print_peak(&session);
-    if (status == PL_E_STOPPED && session.step > view.began_step)
-        say_how_to_go_on(&session);
-    else if (status == PL_E_STOPPED)
-        printf("stopped before the first update: there is nothing to save\n");
-    pl_session_close(&session);
-    return status;
+    return status ? status : run_session(&session, err);
 }
 
-static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
+/* What a checkpoint was trained with, under what was asked for now. */
+static pl_status merge_configs(pl_config **out, const char *folder,
+                               const pl_config *asked, pl_heap *heap,
+                               pl_error *err)
 {
-    pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
-    if (status)
-        return status;
-    return run_session(&args->config, heap, err);
-}
-
-const pl_command pl_command_train = {
-    .name = "train",
-    .arguments = "[CONFIG.py ...] [--key=value ...]",
-    .summary = "trains, evaluates and saves",
-    .text = "Reads data/<dataset>/train.bin and val.bin (see `plimsoll "
-            "prepare`), takes the\nplanned memory before the first step, and "
-            "writes checkpoints to out_dir. Ctrl-C\nfinishes the step, saves "
-            "and says how to go on; --init_from=resume goes on.\n\n"
-            "  plimsoll train config/train_shakespeare_char.py "
-            "--max_iters=2000\n",
-    .keys = PL_FOR_TRAIN,
-    .reads_configs = 1,
-    .run = run_train,
-};
-
-/* ---- eval ---- */
-
-/* What the run was trained with, under what was asked for now. */
-static pl_status merge_configs(pl_config *config, const pl_config *asked,
-                               pl_heap *heap, pl_error *err)
-{
-    pl_status status = PL_OK;
+    pl_config *config;
+    pl_status status = pl_heap_take(heap, &config, 1, sizeof *config, err);
+    if (!status)
+        status = pl_checkpoint_read_config(config, folder, heap, err);
     for (int key = 0; key < PL_KEY_COUNT && !status; key++) {
         if (asked->origin[key].source == PL_FROM_DEFAULT)
             continue;
@@ -157,37 +145,106 @@ static pl_status merge_configs(pl_config *config, const pl_config *asked,
         status = pl_config_set(config, (pl_key)key, &value, asked->origin[key],
                                heap, err);
     }
+    *out = config;
     return status;
 }
 
+/* --resume OUT_DIR: with the settings of the run. */
+static pl_status resume(const pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    const char *out_dir = args->path_count ? args->paths[0]
+                                           : args->config.out_dir;
+    char folder[PL_PATH_BYTES];
+    pl_config *config;
+    if (args->path_count > 1)
+        return pl_fail(err, PL_E_USAGE, "--resume takes one folder, not %zu",
+                       args->path_count);
+    pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_NEWEST,
+                                          PL_SCOPE_SETTINGS, NULL, heap, err);
+    if (!status)
+        status = merge_configs(&config, folder, &args->config, heap, err);
+    if (status)
+        return status;
+    config->out_dir = out_dir;
+    config->init_from = "resume";
+    status = pl_config_check(config, err);
+    return status ? status : train(config, heap, err);
+}
+
+enum { FLAG_RESUME = 1 };
+
+static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    if (args->flags & FLAG_RESUME)
+        return resume(args, heap, err);
+    pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
+    return status ? status : train(&args->config, heap, err);
+}
+
+static const char *const train_flags[] = { "--resume", NULL };
+
+const pl_command pl_command_train = {
+    .name = "train",
+    .arguments = "[CONFIG.py ... | --resume OUT_DIR] [--key=value ...]",
+    .summary = "trains, evaluates and saves",
+    .text = "Reads data/<dataset>/train.bin and val.bin (see `plimsoll "
+            "prepare`), takes the\nplanned memory before the first step, and "
+            "writes checkpoints to out_dir. Ctrl-C\nfinishes the step, saves "
+            "and says how to go on. --init_from=resume goes on from\nthe "
+            "newest checkpoint in out_dir; --resume OUT_DIR does so with the "
+            "settings of\nthat run.\n\n"
+            "  plimsoll train config/train_shakespeare_char.py "
+            "--max_iters=2000\n"
+            "  plimsoll train --resume out --max_iters=4000\n",
+    .keys = PL_FOR_TRAIN,
+    .reads_configs = 1,
+    .flags = train_flags,
+    .run = run_train,
+};
+
+/* ---- eval ---- */
+
+static pl_status evaluate(const pl_config *config, const char *folder,
+                          pl_heap *heap, pl_error *err)
+{
+    pl_session session;
+    pl_machine machine;
+    pl_cli_say_ignored(config);
+    pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
+                                      err);
+    if (!status)
+        status = pl_session_open_eval(&session, config, &machine, folder,
+                                      &pl_term_log, heap, err);
+    return status ? status : run_session(&session, err);
+}
+
+/* A checkpoint knows what it was trained with; any other model says only what
+ * it is. */
 static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
-    pl_config *config;
+    pl_config *config = &args->config;
     char folder[PL_PATH_BYTES];
-    const char *out_dir = args->config.out_dir;
+    const char *name = config->out_dir;
+    int is_checkpoint = 0;
 
     if (args->path_count > 1)
         return pl_fail(err, PL_E_USAGE, "eval takes one folder, not %zu",
                        args->path_count);
+    if (pl_cli_is_model_name(config->init_from))
+        name = config->init_from;
     if (args->path_count == 1)
-        out_dir = args->paths[0];
-    pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_BEST, heap,
-                                          err);
-    if (!status)
-        status = pl_heap_take(heap, &config, 1, sizeof *config, err);
-    if (!status)
-        status = pl_checkpoint_read_config(config, folder, heap, err);
-    if (!status)
-        status = merge_configs(config, &args->config, heap, err);
+        name = args->paths[0];
+    pl_status status = pl_cli_model_folder(folder, name, &is_checkpoint, heap,
+                                           err);
+    if (!status && is_checkpoint)
+        status = merge_configs(&config, folder, &args->config, heap, err);
+    else if (!status)
+        status = pl_pretrained_apply(config, folder, &pl_term_log, heap, err);
     if (status)
         return status;
-    config->out_dir = folder;
-    config->init_from = "resume";
     config->eval_only = true;
     status = pl_config_check(config, err);
-    if (status)
-        return status;
-    return run_session(config, heap, err);
+    return status ? status : evaluate(config, folder, heap, err);
 }
 
 const pl_command pl_command_eval = {
@@ -195,7 +252,8 @@ const pl_command pl_command_eval = {
     .arguments = "[OUT_DIR] [--key=value ...]",
     .summary = "the loss of a checkpoint on the training and validation data",
     .text = "Uses the settings the model was trained with; any of them can be "
-            "overridden.\n\n"
+            "overridden.\nNeeds the model alone: a checkpoint's, or any GPT-2 "
+            "as Hugging Face keeps it in\na folder.\n\n"
             "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n",
     .keys = PL_FOR_TRAIN,
     .reads_configs = 1,

@@ -3,6 +3,7 @@
 #define PL_CLI_COMMAND_H
 
 #include "base/arena.h"
+#include "base/path.h"
 #include "config/config.h"
 #include "train/machine.h"
 
@@ -54,6 +55,24 @@ PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
                                           pl_heap *heap, size_t *vocab_size,
                                           size_t *held_bytes, const char **from,
                                           pl_error *err);
+
+/* ---- models in folders ---- */
+
+/* Whether init_from is one, and neither 'scratch' nor 'resume'. */
+int pl_cli_is_model_name(const char *init_from);
+/* A name of Hugging Face's hub ('gpt2', 'owner/model') becomes the folder where
+ * its libraries keep that model on this disk; any other name stays. */
+PL_MUST_CHECK pl_status pl_cli_model_name(const char **name, pl_heap *heap,
+                                          pl_error *err);
+/* Where init_from names a model, the config's becomes that one. */
+PL_MUST_CHECK pl_status pl_cli_init_from(pl_config *config, pl_heap *heap,
+                                         pl_error *err);
+/* The folder with the weights to use: `name` itself, if it is a model, else the
+ * best checkpoint in it. */
+PL_MUST_CHECK pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES],
+                                            const char *name,
+                                            int *is_checkpoint, pl_heap *heap,
+                                            pl_error *err);
 
 /* What the config's keys and this machine allow. */
 PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,

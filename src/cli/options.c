@@ -74,6 +74,8 @@ pl_status pl_cli_read(pl_cli_args *args, const pl_command *command, int argc,
                                     sizeof *args->paths, err);
     for (int i = 0; i < argc && !status; i++)
         status = read_one(args, command, argv[i], heap, err);
+    if (!status && (command->keys & PL_FOR_TRAIN))
+        status = pl_cli_init_from(&args->config, heap, err);
     if (!status)
         status = pl_config_check(&args->config, err);
     return status;

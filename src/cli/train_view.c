@@ -110,9 +110,11 @@ static void evaluated(void *context, const pl_eval_event *event)
     fflush(stdout);
 }
 
-static void saving(void *context, const char *name)
+static void saving(void *context, uint64_t step)
 {
     const pl_train_view *view = context;
+    char name[PL_OUTDIR_NAME_BYTES];
+    pl_outdir_name(name, step);
     pl_term_clear();
     printf("saving checkpoint to %s/%s\n", view->session->config->out_dir,
            name);

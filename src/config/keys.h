@@ -74,10 +74,10 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 #define PL_CONFIG_TABLE(X)                                                     \
 X(TEXT, out_dir, "out", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,         \
   "folder of the run: checkpoints are written to it and read from it")         \
-X(TEXT, init_from, "scratch", 0, 0,                                            \
-  "scratch resume gpt2 gpt2-medium gpt2-large gpt2-xl",                        \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,                                           \
-  "where the weights come from: new, the checkpoint in out_dir, or OpenAI's")  \
+X(TEXT, init_from, "scratch", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
+  "where the weights come from: 'scratch', 'resume' (the newest checkpoint in "\
+  "out_dir), or a folder with a GPT-2 as Hugging Face keeps it; 'gpt2' and "   \
+  "other names of its hub are looked up in its cache on this disk")            \
 X(INT, seed, 1337, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
   "names every random number of the run")                                      \
 X(INT, max_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,            \
@@ -86,6 +86,14 @@ X(INT, log_interval, 1, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
   "updates between two lines of progress")                                     \
 X(FLAG, always_save_checkpoint, true, 0, 0, NULL, PL_FOR_TRAIN, RUN,           \
   "save after every evaluation, not only after the best one so far")           \
+X(OPTIONAL, save_interval, PL_NONE, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,  \
+  "updates between two checkpoints; None: after evaluations, as "              \
+  "always_save_checkpoint says")                                               \
+X(INT, keep, 1, 0, 1000000, NULL, PL_FOR_TRAIN, RUN,                           \
+  "older checkpoints that stay, beside the newest and the best")               \
+X(INT, max_skipped, 10, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
+  "updates in a row whose loss or gradients are not finite, until the run "    \
+  "stops")                                                                     \
                                                                                \
 X(TEXT, dataset, "openwebtext", 0, 0, NULL, PL_FOR_TRAIN, DATA,                \
   "folder below data/ that holds train.bin and val.bin")                       \

@@ -14,7 +14,7 @@ static const struct {
     [PL_TENSOR_F32] = { "F32", 4 }, [PL_TENSOR_F64] = { "F64", 8 },
     [PL_TENSOR_F16] = { "F16", 2 }, [PL_TENSOR_BF16] = { "BF16", 2 },
     [PL_TENSOR_I32] = { "I32", 4 }, [PL_TENSOR_I64] = { "I64", 8 },
-    [PL_TENSOR_U8] = { "U8", 1 },
+    [PL_TENSOR_U8] = { "U8", 1 },   [PL_TENSOR_BOOL] = { "BOOL", 1 },
 };
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
@@ -42,7 +42,7 @@ static pl_status read_dtype(pl_tensor_info *info, const json_t *entry,
         }
     return pl_fail(err, PL_E_FORMAT,
                    "%s: tensor %s: dtype is %s%s%s, expected one of F32 F64 "
-                   "F16 BF16 I32 I64 U8",
+                   "F16 BF16 I32 I64 U8 BOOL",
                    path, info->name, text ? "\"" : "", text ? text : "missing",
                    text ? "\"" : "");
 }

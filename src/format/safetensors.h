@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/hash.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ typedef enum pl_tensor_dtype {
     PL_TENSOR_I32,
     PL_TENSOR_I64,
     PL_TENSOR_U8,
+    PL_TENSOR_BOOL,
 } pl_tensor_dtype;
 
 const char *pl_tensor_dtype_name(pl_tensor_dtype dtype); /* "BF16" */
@@ -66,6 +68,11 @@ PL_MUST_CHECK pl_status pl_safetensors_write(const char *path,
                                              const pl_tensor_source *source,
                                              void *slice, size_t slice_bytes,
                                              pl_error *err);
+
+/* The same; every byte is added to `hash`, which was begun. */
+PL_MUST_CHECK pl_status pl_safetensors_write_summed(
+    const char *path, const pl_tensor_source *source, void *slice,
+    size_t slice_bytes, pl_hash *hash, pl_error *err);
 
 /* Bytes of the file that would be written. */
 uint64_t pl_safetensors_size(const pl_tensor_source *source);

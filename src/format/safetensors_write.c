@@ -50,6 +50,19 @@ static size_t entry(char text[ENTRY_BYTES], const pl_tensor_info *info,
     return (size_t)used;
 }
 
+/* What is written, and the sum of it. */
+typedef struct output {
+    pl_file file;
+    pl_hash *hash; /* NULL: nobody asks */
+} output;
+
+static pl_status put(output *out, const void *data, size_t bytes, pl_error *err)
+{
+    if (out->hash)
+        pl_hash_add(out->hash, data, bytes);
+    return pl_file_append(&out->file, data, bytes, err);
+}
+
 typedef struct sizes {
     uint64_t header, padded, data;
 } sizes;
@@ -75,7 +88,7 @@ uint64_t pl_safetensors_size(const pl_tensor_source *source)
     return 8 + total.padded + total.data;
 }
 
-static pl_status write_header(pl_file *file, const pl_tensor_source *source,
+static pl_status write_header(output *out, const pl_tensor_source *source,
                               pl_error *err)
 {
     sizes total = measure(source);
@@ -85,25 +98,25 @@ static pl_status write_header(pl_file *file, const pl_tensor_source *source,
 
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)(total.padded >> (8 * i));
-    pl_status status = pl_file_append(file, length, sizeof length, err);
+    pl_status status = put(out, length, sizeof length, err);
     if (!status)
-        status = pl_file_append(file, head, sizeof head - 1, err);
+        status = put(out, head, sizeof head - 1, err);
     for (size_t i = 0; i < source->count && !status; i++) {
         pl_tensor_info info;
         if (!describe(source, i, &info))
             continue;
-        status = pl_file_append(file, text, entry(text, &info, begin), err);
+        status = put(out, text, entry(text, &info, begin), err);
         begin += data_bytes(&info);
     }
     size_t rest = (size_t)(total.padded - total.header) + 1;
     memset(text, ' ', sizeof text);
     text[0] = '}';
     if (!status)
-        status = pl_file_append(file, text, rest, err);
+        status = put(out, text, rest, err);
     return status;
 }
 
-static pl_status write_data(pl_file *file, const pl_tensor_source *source,
+static pl_status write_data(output *out, const pl_tensor_source *source,
                             void *slice, size_t slice_bytes, pl_error *err)
 {
     pl_status status = PL_OK;
@@ -117,12 +130,12 @@ static pl_status write_data(pl_file *file, const pl_tensor_source *source,
             size_t bytes = total - at < slice_bytes ? (size_t)(total - at)
                                                     : slice_bytes;
             source->read(source->context, i, (size_t)at, slice, bytes);
-            status = pl_file_append(file, slice, bytes, err);
+            status = put(out, slice, bytes, err);
             at += bytes;
             unsynced += bytes;
             if (!status && unsynced >= MOST_DIRTY_BYTES) {
-                status = pl_file_sync(file, err);
-                pl_file_drop_cache(file);
+                status = pl_file_sync(&out->file, err);
+                pl_file_drop_cache(&out->file);
                 unsynced = 0;
             }
         }
@@ -130,27 +143,36 @@ static pl_status write_data(pl_file *file, const pl_tensor_source *source,
     return status;
 }
 
-pl_status pl_safetensors_write(const char *path, const pl_tensor_source *source,
-                               void *slice, size_t slice_bytes, pl_error *err)
+pl_status pl_safetensors_write_summed(const char *path,
+                                      const pl_tensor_source *source,
+                                      void *slice, size_t slice_bytes,
+                                      pl_hash *hash, pl_error *err)
 {
-    pl_file file = PL_FILE_CLOSED;
+    output out = { .file = PL_FILE_CLOSED, .hash = hash };
 
     PL_CHECK(slice_bytes > 0);
-    pl_status status = pl_file_create(&file, path, err);
+    pl_status status = pl_file_create(&out.file, path, err);
     if (status)
         return status;
-    status = write_header(&file, source, err);
+    status = write_header(&out, source, err);
     if (!status)
-        status = write_data(&file, source, slice, slice_bytes, err);
+        status = write_data(&out, source, slice, slice_bytes, err);
     if (!status)
-        status = pl_file_sync(&file, err);
+        status = pl_file_sync(&out.file, err);
     if (status) {
-        pl_file_discard(&file);
+        pl_file_discard(&out.file);
         return status;
     }
-    pl_file_drop_cache(&file);
-    status = pl_file_close(&file, err);
+    pl_file_drop_cache(&out.file);
+    status = pl_file_close(&out.file, err);
     if (status)
         pl_file_remove_quietly(path);
     return status;
+}
+
+pl_status pl_safetensors_write(const char *path, const pl_tensor_source *source,
+                               void *slice, size_t slice_bytes, pl_error *err)
+{
+    return pl_safetensors_write_summed(path, source, slice, slice_bytes, NULL,
+                                       err);
 }

@@ -488,9 +488,12 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
 
 static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
 {
-    int train = gpt->layout.purpose == PL_FOR_TRAINING;
-    return build_programs(
-        gpt, train ? (1u << PL_PROGRAM_COUNT) - 1 : 1u << PL_SAMPLE, heap, err);
+    static const unsigned programs[] = {
+        [PL_FOR_TRAINING] = (1u << PL_PROGRAM_COUNT) - 1,
+        [PL_FOR_SAMPLING] = 1u << PL_SAMPLE,
+        [PL_FOR_EVALUATION] = 1u << PL_EVAL,
+    };
+    return build_programs(gpt, programs[gpt->layout.purpose], heap, err);
 }
 
 pl_status pl_gpt_make_training(pl_gpt *gpt, const pl_shape *shape,

@@ -13,8 +13,12 @@
 
 #include <stdint.h>
 
-/* What a run is built for: sampling needs neither gradients nor moments. */
-typedef enum pl_gpt_purpose { PL_FOR_TRAINING, PL_FOR_SAMPLING } pl_gpt_purpose;
+/* What a run is built for: only training needs gradients and moments. */
+typedef enum pl_gpt_purpose {
+    PL_FOR_TRAINING,
+    PL_FOR_SAMPLING,
+    PL_FOR_EVALUATION,
+} pl_gpt_purpose;
 
 /* Whether decoding keeps keys and values from token to token. Where there is no
  * room for them every token decodes its whole window anew: slow, the same. */

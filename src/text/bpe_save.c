@@ -15,10 +15,12 @@ static const struct {
 
 enum { FILES = sizeof files / sizeof files[0] };
 
-typedef enum placed { NOT_YET, MOVED, SWAPPED } placed;
+typedef enum placed { NOT_YET, ASIDE, PLACED } placed;
 
 typedef struct move {
     char from[PL_PATH_BYTES], to[PL_PATH_BYTES];
+    char old[PL_PATH_BYTES]; /* where what was there before waits */
+    int replaces;
     placed done;
 } move;
 
@@ -34,6 +36,8 @@ static pl_status write_part(const pl_bpe *bpe, size_t i, const char *folder,
         status = pl_path_join(m->from, part, files[i].name, err);
     if (!status)
         status = pl_path_join(m->to, folder, files[i].name, err);
+    if (!status)
+        status = pl_path_add(m->old, m->from, ".old", err);
     return status ? status : pl_file_replace(m->from, text, bytes, err);
 }
 
@@ -41,13 +45,15 @@ static pl_status put_in_place(move *m, pl_error *err)
 {
     pl_file_kind kind;
     pl_status status = pl_file_look_at(m->to, &kind, err);
+    m->replaces = !status && kind != PL_FILE_ABSENT;
+    if (m->replaces)
+        status = pl_file_rename(m->to, m->old, err);
     if (status)
         return status;
-    int absent = kind == PL_FILE_ABSENT;
-    status = absent ? pl_file_rename(m->from, m->to, err)
-                    : pl_file_exchange(m->from, m->to, err);
+    m->done = ASIDE;
+    status = pl_file_rename(m->from, m->to, err);
     if (!status)
-        m->done = absent ? MOVED : SWAPPED;
+        m->done = PLACED;
     return status;
 }
 
@@ -56,10 +62,10 @@ static void put_back(const move *m)
 {
     pl_error ignored;
     pl_status status = PL_OK;
-    if (m->done == MOVED)
+    if (m->done == PLACED)
         status = pl_file_rename(m->to, m->from, &ignored);
-    else if (m->done == SWAPPED)
-        status = pl_file_exchange(m->to, m->from, &ignored);
+    if (m->done != NOT_YET && m->replaces)
+        status = pl_file_rename(m->old, m->to, &ignored);
     (void)status;
 }
 

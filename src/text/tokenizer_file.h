@@ -42,6 +42,13 @@ PL_MUST_CHECK pl_status pl_tokenizer_write(const pl_tokenizer *tokenizer,
                                            pl_tokenizer_text *out,
                                            pl_error *err);
 
+/* A char or byte tokenizer as Hugging Face's tokenizers reads it, beside
+ * meta.json; bpe's own file is that already, and none has none: no name. */
+PL_MUST_CHECK pl_status pl_tokenizer_write_hf(const pl_tokenizer *tokenizer,
+                                              pl_heap *heap,
+                                              pl_tokenizer_text *out,
+                                              pl_error *err);
+
 /* How many tokens a model has for this tokenizer unless it is told: those of
  * bpe rounded up to a multiple of 64, as nanoGPT makes 50304 of GPT-2's 50257;
  * char and byte as they are. */

@@ -4,21 +4,19 @@
  *                          a model without biases has zeros there, since that
  *                          format knows no other way
  *   config.json            for programs that load GPT-2 from a folder
+ *   generation_config.json  likewise
+ *   tokenizer.json, tokenizer_config.json, meta.json
+ *                          the tokenizer, if there is one
  *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names
- *   state.json             step, best loss, model, every config key
- *   meta.json or           the tokenizer, if there is one
- *   tokenizer.json
+ *   state.json             step, losses, loss scaler, model, every config key
+ *   manifest.json          the checksums of all of them (manifest.h)
  *
- * A checkpoint is written beside its place and then swapped in. */
+ * outdir.h has the folder around it. */
 #ifndef PL_TRAIN_CHECKPOINT_H
 #define PL_TRAIN_CHECKPOINT_H
 
+#include "train/manifest.h"
 #include "train/session.h"
-
-/* The newest state, for resuming; and the one with the best validation loss,
- * kept apart when always_save_checkpoint is off. */
-#define PL_CHECKPOINT_NEWEST "ckpt"
-#define PL_CHECKPOINT_BEST   "best"
 
 /* The longest value of a key that a checkpoint can hold, with its zero. */
 enum { PL_CHECKPOINT_VALUE_BYTES = 4096 };
@@ -26,29 +24,60 @@ enum { PL_CHECKPOINT_VALUE_BYTES = 4096 };
 /* What state.json says. */
 typedef struct pl_checkpoint_state {
     uint64_t step, skipped;
-    double best_val_loss;
-    pl_scaler scaler; /* active if the run had one */
+    double best_val_loss; /* of all evaluations; infinite: none yet */
+    double val_loss;      /* at this step; infinite: it had none */
+    pl_scaler scaler;     /* active if the run had one */
+    uint64_t train_tokens, val_tokens; /* of the data */
+    uint64_t metrics_bytes;            /* of metrics.jsonl */
     pl_shape shape;
 } pl_checkpoint_state;
 
-/* Writes <out_dir>/<name>. Allocates nothing. */
-PL_MUST_CHECK pl_status pl_checkpoint_save(pl_session *session,
-                                           const char *name, pl_error *err);
+/* ---- writing ---- */
 
-/* Finds the folder to resume or to sample from in `out_dir`, which may be a
- * checkpoint itself. */
+/* Writes out_dir/step-<step>. Allocates nothing. */
+PL_MUST_CHECK pl_status pl_checkpoint_save(pl_session *session, pl_error *err);
+
+/* Bytes on disk of a checkpoint, about: its tensors. */
+uint64_t pl_checkpoint_bytes(pl_session *session);
+
+/* The JSON files, into session->text; *bytes without the zero. */
+PL_MUST_CHECK pl_status pl_checkpoint_state_text(pl_session *session,
+                                                 size_t *bytes, pl_error *err);
+
+/* ---- finding ---- */
+
 typedef enum pl_checkpoint_wish {
     PL_WANT_NEWEST,
-    PL_WANT_BEST
+    PL_WANT_BEST, /* else the newest */
 } pl_checkpoint_wish;
-PL_MUST_CHECK pl_status pl_checkpoint_find(char folder[PL_PATH_BYTES],
-                                           const char *out_dir,
-                                           pl_checkpoint_wish wish,
-                                           pl_heap *heap, pl_error *err);
+
+/* The checkpoint to take in `out_dir`, which may be one itself: the first that
+ * is whole, as far as `scope` needs it. Those before it are named to `log`,
+ * left alone and passed over. PL_E_IO if there is none at all, PL_E_FORMAT if
+ * none is whole. */
+PL_MUST_CHECK pl_status pl_checkpoint_find(
+    char folder[PL_PATH_BYTES], const char *out_dir, pl_checkpoint_wish wish,
+    pl_manifest_scope scope, const pl_log *log, pl_heap *heap, pl_error *err);
+
+/* Whether `folder` itself has a manifest. */
+PL_MUST_CHECK pl_status pl_checkpoint_is(const char *folder, int *yes,
+                                         pl_error *err);
+
+/* ---- reading; the manifest was checked ---- */
 
 PL_MUST_CHECK pl_status pl_checkpoint_read_state(pl_checkpoint_state *state,
                                                  const char *folder,
                                                  pl_heap *heap, pl_error *err);
+
+/* The text alone: `name` (a path) begins every message. */
+PL_MUST_CHECK pl_status pl_checkpoint_parse_state(pl_checkpoint_state *state,
+                                                  const char *text,
+                                                  size_t bytes,
+                                                  const char *name,
+                                                  pl_error *err);
+PL_MUST_CHECK pl_status
+pl_checkpoint_parse_config(pl_config *config, const char *text, size_t bytes,
+                           const char *name, pl_heap *heap, pl_error *err);
 
 /* Every key as it was when the checkpoint was written, as if set by a file. */
 PL_MUST_CHECK pl_status pl_checkpoint_read_config(pl_config *config,
@@ -56,7 +85,8 @@ PL_MUST_CHECK pl_status pl_checkpoint_read_config(pl_config *config,
                                                   pl_heap *heap, pl_error *err);
 
 /* PL_E_FORMAT unless the checkpoint has every tensor that the session's model
- * needs, in the right sizes. To be asked before memory is taken. */
+ * and its optimizer need, as they are kept here. To be asked before memory is
+ * taken. */
 PL_MUST_CHECK pl_status pl_checkpoint_check(const pl_session *session,
                                             const char *folder, pl_error *err);
 
@@ -65,10 +95,7 @@ PL_MUST_CHECK pl_status pl_checkpoint_check_tokenizer(const pl_session *session,
                                                       const char *folder,
                                                       pl_error *err);
 
-/* Bytes on disk of a checkpoint, about: its tensors. */
-uint64_t pl_checkpoint_bytes(pl_session *session);
-
-/* Fills the device's weights and, if the session trains, moments. */
+/* Fills the device's weights and moments. */
 PL_MUST_CHECK pl_status pl_checkpoint_load(pl_session *session,
                                            const char *folder, pl_error *err);
 

@@ -3,13 +3,8 @@
 #define PL_TRAIN_EVALUATE_H
 
 #include "data/batch.h"
+#include "train/events.h"
 #include "train/session.h"
-
-typedef struct pl_eval {
-    double loss;           /* mean over all tokens */
-    double standard_error; /* of that mean, over sequences; NaN for one */
-    uint64_t sequences, tokens;
-} pl_eval;
 
 /* How an evaluation is watched, and asked to stop; may be NULL. */
 typedef struct pl_eval_watch {

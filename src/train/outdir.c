@@ -1,66 +1,354 @@
 /* outdir.c: see outdir.h. */
 #include "train/outdir.h"
-#include "train/checkpoint.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* A checkpoint's place is free, or holds a folder that will be replaced. */
-static pl_status check_place(const char *folder, const char *name,
+#define SAVING   ".saving"
+#define REMOVING ".removing"
+
+enum { MOST_NUMBERED = 9999 };
+
+/* ---- names ---- */
+
+void pl_outdir_name(char name[PL_OUTDIR_NAME_BYTES], uint64_t step)
+{
+    snprintf(name, PL_OUTDIR_NAME_BYTES, "step-%08" PRIu64, step);
+}
+
+int pl_outdir_step_of(const char *name, uint64_t *step)
+{
+    char again[PL_OUTDIR_NAME_BYTES];
+    if (strncmp(name, "step-", 5) != 0 || strlen(name) > 24 ||
+        !isdigit((unsigned char)name[5]))
+        return 0;
+    *step = strtoull(name + 5, NULL, 10);
+    pl_outdir_name(again, *step);
+    return strcmp(name, again) == 0;
+}
+
+/* The newest, the best, the one that is being written. */
+size_t pl_outdir_most(size_t keep)
+{
+    return keep + 3;
+}
+
+static pl_status path_of(const pl_outdir *outdir, char path[PL_PATH_BYTES],
+                         const char *name, pl_error *err)
+{
+    return pl_path_join(path, outdir->path, name, err);
+}
+
+static void warn(const pl_outdir *outdir, const pl_error *trouble)
+{
+    pl_log_say(outdir->log, PL_LOG_WARN, "%s", trouble->text);
+}
+
+/* ---- opening ---- */
+
+/* A link's place is free, or holds a link. */
+static pl_status check_place(const pl_outdir *outdir, const char *name,
                              pl_error *err)
 {
     char path[PL_PATH_BYTES];
     pl_file_kind kind;
-    pl_status status = pl_path_join(path, folder, name, err);
+    pl_status status = path_of(outdir, path, name, err);
     if (!status)
         status = pl_file_look_at(path, &kind, err);
     if (status)
         return status;
-    if (kind != PL_FILE_ABSENT && kind != PL_FILE_FOLDER)
+    if (kind == PL_FILE_FOLDER || kind == PL_FILE_PLAIN)
         return pl_fail(err, PL_E_IO,
-                       "%s: checkpoints go here, but it is not a folder. Move "
-                       "it away, or choose another out_dir",
-                       path);
+                       "%s: a link to a checkpoint goes here, but it is a %s. "
+                       "Move it away, or choose another out_dir",
+                       path, kind == PL_FILE_FOLDER ? "folder" : "file");
     return PL_OK;
 }
 
-/* While one is replaced both are there. */
-static pl_status check_room(const char *folder, uint64_t checkpoint_bytes,
-                            pl_error *err)
+static void count_steps(void *context, const char *name)
 {
+    uint64_t step;
+    *(size_t *)context += (size_t)pl_outdir_step_of(name, &step);
+}
+
+/* All that the run will hold, less what is there already. */
+static pl_status check_room(const pl_outdir *outdir, uint64_t checkpoint_bytes,
+                            pl_outdir_use use, pl_error *err)
+{
+    size_t have = 0, want = pl_outdir_most(outdir->keep);
     uint64_t room;
-    pl_status status = pl_disk_free_bytes(folder, &room, err);
+    pl_status status = pl_disk_free_bytes(outdir->path, &room, err);
+    if (!status && use == PL_OUTDIR_RESUMED)
+        status = pl_folder_walk(outdir->path, count_steps, &have, err);
     if (status)
         return status;
-    if (room / 2 < checkpoint_bytes)
+    want = have + 1 < want ? want - have : 1;
+    if (room / want < checkpoint_bytes)
         return pl_fail(err, PL_E_IO,
-                       "%s: a checkpoint takes %" PRIu64 " bytes, twice that "
-                       "while it is replaced; the disk has %" PRIu64
-                       " left. Make room, or choose another out_dir",
-                       folder, checkpoint_bytes, room);
+                       "%s: a checkpoint takes %" PRIu64 " bytes, and the run "
+                       "needs room for %zu (the newest, the best, keep = %zu, "
+                       "and one while it is written); the disk has %" PRIu64
+                       " left. Make room, lower keep, or choose another "
+                       "out_dir",
+                       outdir->path, checkpoint_bytes, want, outdir->keep,
+                       room);
     return PL_OK;
 }
 
-pl_status pl_outdir_open(pl_file *lock, const char *folder,
-                         uint64_t checkpoint_bytes, pl_error *err)
+pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
+                         uint64_t checkpoint_bytes, pl_outdir_use use,
+                         const pl_log *log, pl_error *err)
 {
-    *lock = (pl_file)PL_FILE_CLOSED;
-    if (folder[0] == '\0')
+    *outdir = (pl_outdir){ .path = path,
+                           .log = log,
+                           .lock = PL_FILE_CLOSED,
+                           .keep = keep,
+                           .newest = PL_OUTDIR_NO_STEP,
+                           .best = PL_OUTDIR_NO_STEP,
+                           .best_loss = HUGE_VAL };
+    if (path[0] == '\0')
         return pl_fail(err, PL_E_CONFIG,
-                       "out_dir is empty: name a folder for "
-                       "the checkpoints");
-    pl_status status = pl_folder_hold(lock, folder, err);
+                       "out_dir is empty: name a folder for the checkpoints");
+    pl_status status = pl_folder_hold(&outdir->lock, path, err);
     if (!status)
-        status = check_place(folder, PL_CHECKPOINT_NEWEST, err);
+        status = check_place(outdir, PL_OUTDIR_LATEST, err);
     if (!status)
-        status = check_place(folder, PL_CHECKPOINT_BEST, err);
+        status = check_place(outdir, PL_OUTDIR_BEST, err);
     if (!status)
-        status = check_room(folder, checkpoint_bytes, err);
+        status = check_room(outdir, checkpoint_bytes, use, err);
     if (status)
-        pl_outdir_close(lock);
+        pl_outdir_close(outdir);
     return status;
 }
 
-void pl_outdir_close(pl_file *lock)
+void pl_outdir_close(pl_outdir *outdir)
 {
-    pl_file_abandon(lock);
+    pl_file_abandon(&outdir->lock);
+}
+
+/* ---- an earlier run's ---- */
+
+/* <stem>-1, or the next number that is free. */
+static pl_status free_name(const pl_outdir *outdir, char path[PL_PATH_BYTES],
+                           const char *stem, pl_error *err)
+{
+    char name[2 * PL_OUTDIR_NAME_BYTES];
+    for (int i = 1; i <= MOST_NUMBERED; i++) {
+        pl_file_kind kind;
+        snprintf(name, sizeof name, "%.40s-%d", stem, i);
+        pl_status status = path_of(outdir, path, name, err);
+        if (!status)
+            status = pl_file_look_at(path, &kind, err);
+        if (status || kind == PL_FILE_ABSENT)
+            return status;
+    }
+    return pl_fail(err, PL_E_IO, "%s: it has %s-1 to %s-%d: clear it up",
+                   outdir->path, stem, stem, MOST_NUMBERED);
+}
+
+static int belongs_to_run(const char *name)
+{
+    uint64_t step;
+    return pl_outdir_step_of(name, &step) ||
+           strcmp(name, PL_OUTDIR_LATEST) == 0 ||
+           strcmp(name, PL_OUTDIR_BEST) == 0 ||
+           strcmp(name, "metrics.jsonl") == 0;
+}
+
+pl_status pl_outdir_move_earlier(pl_outdir *outdir, pl_heap *heap,
+                                 pl_error *err)
+{
+    char place[PL_PATH_BYTES], from[PL_PATH_BYTES], to[PL_PATH_BYTES];
+    const char *const *names;
+    size_t count;
+    uint64_t step, newest = 0;
+    int steps = 0;
+    pl_status status = pl_folder_list(outdir->path, heap, &names, &count, err);
+    for (size_t i = 0; !status && i < count; i++)
+        if (pl_outdir_step_of(names[i], &step)) {
+            steps++;
+            newest = step > newest ? step : newest;
+        }
+    if (status || steps == 0)
+        return status;
+    status = free_name(outdir, place, "earlier", err);
+    if (!status)
+        status = pl_folder_make(place, err);
+    for (size_t i = 0; !status && i < count; i++) {
+        if (!belongs_to_run(names[i]))
+            continue;
+        status = path_of(outdir, from, names[i], err);
+        if (!status)
+            status = pl_path_join(to, place, names[i], err);
+        if (!status)
+            status = pl_file_rename(from, to, err);
+    }
+    if (!status)
+        status = pl_folder_sync_of(place, err);
+    if (!status)
+        pl_log_say(outdir->log, PL_LOG_NOTE,
+                   "%s had the checkpoints of an earlier run, up to iteration "
+                   "%" PRIu64 ": they are in %s now. To go on with them "
+                   "instead: plimsoll train --resume %s",
+                   outdir->path, newest, place, place);
+    return status;
+}
+
+/* ---- saving ---- */
+
+/* What a process left that was killed while it wrote or removed. */
+static pl_status clean(const pl_outdir *outdir, const char *name, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_status status = path_of(outdir, path, name, err);
+    return status ? status : pl_folder_remove_flat(path, err);
+}
+
+pl_status pl_outdir_begin(pl_outdir *outdir, char folder[PL_PATH_BYTES],
+                          pl_error *err)
+{
+    pl_status status = clean(outdir, SAVING, err);
+    if (!status)
+        status = path_of(outdir, folder, SAVING, err);
+    if (!status)
+        status = pl_folder_make(folder, err);
+    return status;
+}
+
+void pl_outdir_abandon(pl_outdir *outdir)
+{
+    pl_status status = clean(outdir, SAVING, NULL);
+    (void)status;
+}
+
+/* Renames a checkpoint and then removes it: half of one never has its name. */
+static pl_status remove_step(const pl_outdir *outdir, const char *name,
+                             pl_error *err)
+{
+    char from[PL_PATH_BYTES], to[PL_PATH_BYTES];
+    pl_status status = clean(outdir, REMOVING, err);
+    if (!status)
+        status = path_of(outdir, from, name, err);
+    if (!status)
+        status = path_of(outdir, to, REMOVING, err);
+    if (!status)
+        status = pl_file_rename(from, to, err);
+    return status ? status : pl_folder_remove_flat(to, err);
+}
+
+/* Frees the place of a step. What stands there is this run's own, written
+ * before; or it was passed over when the run was resumed, and stays under
+ * another name. */
+static pl_status free_place(const pl_outdir *outdir, const char *name,
+                            uint64_t step, pl_error *err)
+{
+    char path[PL_PATH_BYTES], aside[PL_PATH_BYTES];
+    char stem[2 * PL_OUTDIR_NAME_BYTES];
+    pl_file_kind kind;
+    pl_status status = path_of(outdir, path, name, err);
+    if (!status)
+        status = pl_file_look_at(path, &kind, err);
+    if (status || kind == PL_FILE_ABSENT)
+        return status;
+    if (step == outdir->newest)
+        return remove_step(outdir, name, err);
+    snprintf(stem, sizeof stem, "damaged-%s", name);
+    status = free_name(outdir, aside, stem, err);
+    if (!status)
+        status = pl_file_rename(path, aside, err);
+    if (!status)
+        pl_log_say(outdir->log, PL_LOG_NOTE,
+                   "%s makes room for a new one: it is %s now", path, aside);
+    return status;
+}
+
+typedef struct candidates {
+    const pl_outdir *outdir;
+    size_t count;
+    uint64_t oldest;
+} candidates;
+
+static void consider(void *context, const char *name)
+{
+    candidates *c = context;
+    uint64_t step;
+    if (!pl_outdir_step_of(name, &step) || step >= c->outdir->newest ||
+        step == c->outdir->best)
+        return;
+    if (c->count == 0 || step < c->oldest)
+        c->oldest = step;
+    c->count++;
+}
+
+static pl_status prune(const pl_outdir *outdir, pl_error *err)
+{
+    char name[PL_OUTDIR_NAME_BYTES];
+    for (;;) {
+        candidates c = { .outdir = outdir };
+        pl_status status = pl_folder_walk(outdir->path, consider, &c, err);
+        if (status || c.count <= outdir->keep)
+            return status;
+        pl_outdir_name(name, c.oldest);
+        status = remove_step(outdir, name, err);
+        if (status)
+            return status;
+    }
+}
+
+static pl_status link_to(const pl_outdir *outdir, const char *link,
+                         const char *name, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_status status = path_of(outdir, path, link, err);
+    return status ? status : pl_link_replace(path, name, err);
+}
+
+/* What the link says counts, even if making it ended in an error: what it
+ * points to is never removed. */
+static pl_status link_best(pl_outdir *outdir, const char *name, uint64_t step,
+                           double loss, pl_error *err)
+{
+    char path[PL_PATH_BYTES], target[PL_PATH_BYTES] = "";
+    pl_status status = link_to(outdir, PL_OUTDIR_BEST, name, err);
+    pl_status read = path_of(outdir, path, PL_OUTDIR_BEST, NULL);
+    if (status && !read)
+        read = pl_link_read(path, target, NULL);
+    if (!status || read || strcmp(target, name) == 0) {
+        outdir->best = step;
+        outdir->best_loss = loss;
+    }
+    return status;
+}
+
+pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
+                            pl_error *err)
+{
+    char name[PL_OUTDIR_NAME_BYTES], from[PL_PATH_BYTES], to[PL_PATH_BYTES];
+    pl_error trouble = { 0 };
+    pl_outdir_name(name, step);
+    pl_status status = path_of(outdir, from, SAVING, err);
+    if (!status)
+        status = path_of(outdir, to, name, err);
+    if (!status)
+        status = free_place(outdir, name, step, err);
+    if (!status)
+        status = pl_file_rename(from, to, err);
+    if (!status)
+        outdir->newest = step;
+    if (!status)
+        status = pl_folder_sync(outdir->path, err);
+    if (status)
+        return status;
+    status = link_to(outdir, PL_OUTDIR_LATEST, name, &trouble);
+    if (!status && loss < outdir->best_loss)
+        status = link_best(outdir, name, step, loss, &trouble);
+    if (!status)
+        status = prune(outdir, &trouble);
+    if (status)
+        warn(outdir, &trouble);
+    return PL_OK;
 }

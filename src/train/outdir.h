@@ -1,18 +1,75 @@
-/* outdir.h: the folder of a run, tried before the first step and not at the
- * first save: it can be written, nobody else writes it, there is room, and
- * nothing stands where checkpoints go. */
+/* outdir.h: the folder of a run: which name is which, what is kept.
+ *
+ *   step-00000020   a checkpoint, whole: it got its name by a rename
+ *   latest, best    links to two of them
+ *   earlier-1       what an earlier run had left here
+ *   .saving         a checkpoint that is being written
+ *   .removing       one that is being removed
+ *   .lock           held while a run writes here; dies with its process
+ *
+ * Everything is tried before the first step and not at the first save: the
+ * folder can be written, nobody else writes it, there is room, and nothing
+ * stands where links go. Knows nothing of a checkpoint's content. */
 #ifndef PL_TRAIN_OUTDIR_H
 #define PL_TRAIN_OUTDIR_H
 
 #include "base/file.h"
+#include "base/log.h"
 
 #include <stdint.h>
 
-/* Makes the folder and holds its lock, which dies with the process or with
- * pl_outdir_close. `checkpoint_bytes`: what one checkpoint takes. */
-PL_MUST_CHECK pl_status pl_outdir_open(pl_file *lock, const char *folder,
-                                       uint64_t checkpoint_bytes,
+#define PL_OUTDIR_LATEST  "latest"
+#define PL_OUTDIR_BEST    "best"
+
+#define PL_OUTDIR_NO_STEP UINT64_MAX
+
+typedef struct pl_outdir {
+    const char *path;
+    const pl_log *log;
+    pl_file lock;
+    size_t keep;     /* checkpoints that stay beside the newest and the best */
+    uint64_t newest; /* the step of each, or PL_OUTDIR_NO_STEP */
+    uint64_t best;
+    double best_loss; /* of the best; infinite: there is none */
+} pl_outdir;
+
+typedef enum pl_outdir_use {
+    PL_OUTDIR_NEW,    /* what is there belongs to an earlier run */
+    PL_OUTDIR_RESUMED /* it is this run's */
+} pl_outdir_use;
+
+enum { PL_OUTDIR_NAME_BYTES = 32 };
+
+/* "step-00000020", and back. */
+void pl_outdir_name(char name[PL_OUTDIR_NAME_BYTES], uint64_t step);
+/* Whether `name` is that of a checkpoint. */
+int pl_outdir_step_of(const char *name, uint64_t *step);
+
+/* Checkpoints that may be there at once, with the one that is being written. */
+size_t pl_outdir_most(size_t keep);
+
+/* Makes the folder and holds its lock. `checkpoint_bytes`: what one checkpoint
+ * takes. `path` and `log` are borrowed. */
+PL_MUST_CHECK pl_status pl_outdir_open(pl_outdir *outdir, const char *path,
+                                       size_t keep, uint64_t checkpoint_bytes,
+                                       pl_outdir_use use, const pl_log *log,
                                        pl_error *err);
-void pl_outdir_close(pl_file *lock);
+void pl_outdir_close(pl_outdir *outdir);
+
+/* Moves what an earlier run has left to a folder of its own, and says so. */
+PL_MUST_CHECK pl_status pl_outdir_move_earlier(pl_outdir *outdir, pl_heap *heap,
+                                               pl_error *err);
+
+/* An empty folder to write a checkpoint into. */
+PL_MUST_CHECK pl_status pl_outdir_begin(pl_outdir *outdir,
+                                        char folder[PL_PATH_BYTES],
+                                        pl_error *err);
+/* Gives it the name of its step, lets the links point to it (best if `loss` is
+ * the lowest so far), and removes what needn't be kept. What can't be linked or
+ * removed is warned of: the checkpoint is there. Allocates nothing. */
+PL_MUST_CHECK pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step,
+                                          double loss, pl_error *err);
+/* Removes it instead. */
+void pl_outdir_abandon(pl_outdir *outdir);
 
 #endif

@@ -78,18 +78,6 @@ static pl_status check_dropout(const pl_config *config, const pl_shape *s,
     return PL_OK;
 }
 
-/* OpenAI's models have shapes of their own, whatever the config says. */
-static pl_status check_init(const pl_config *config, pl_error *err)
-{
-    if (strncmp(config->init_from, "gpt2", 4) == 0)
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "init_from = '%s': this version cannot load OpenAI's "
-                       "weights yet, nor plan for them. Use init_from = "
-                       "'scratch' or 'resume'",
-                       config->init_from);
-    return PL_OK;
-}
-
 /* grad_checkpoint, where it was set, is a wish about levels; False leaves the
  * choice between keeping all and recomputing what costs next to nothing. */
 pl_fit_wish pl_run_plan_wish(const pl_config *config)
@@ -163,9 +151,7 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     pl_gpt_layout base;
     size_t tables = 0;
     *plan = (pl_run_plan){ 0 };
-    pl_status status = check_init(config, err);
-    if (!status)
-        status = pl_shape_make(&shape, config, vocab_size, log, err);
+    pl_status status = pl_shape_make(&shape, config, vocab_size, log, err);
     if (!status)
         status = check_dropout(config, &shape, err);
     if (!status)

@@ -4,9 +4,9 @@
 #include "base/check.h"
 #include "base/threads.h"
 #include "data/batch.h"
-#include "train/checkpoint.h"
-#include "train/outdir.h"
+#include "train/pretrained.h"
 #include "train/rehearse.h"
+#include "train/resume.h"
 #include "train/runplan.h"
 
 #include <math.h>
@@ -19,19 +19,9 @@ pl_scalars *pl_session_scalars(pl_session *session)
     return pl_device_host(session->device, session->gpt.scalars);
 }
 
-/* ---- what this version can run ---- */
+/* ---- parts ---- */
 
-pl_status pl_session_check_supported(const pl_config *config, pl_error *err)
-{
-    if (strncmp(config->init_from, "gpt2", 4) == 0)
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "init_from = '%s': this version cannot load OpenAI's "
-                       "weights yet. Use init_from = 'scratch' or 'resume'",
-                       config->init_from);
-    return PL_OK;
-}
-
-static void say_device(const pl_config *config, const pl_log *log)
+void pl_session_say_device(const pl_config *config, const pl_log *log)
 {
     if (strcmp(config->device, "auto") != 0 &&
         strcmp(config->device, "cpu") != 0)
@@ -41,9 +31,7 @@ static void say_device(const pl_config *config, const pl_log *log)
                    config->device);
 }
 
-/* ---- parts ---- */
-
-static pl_status open_device(pl_session *session, pl_error *err)
+pl_status pl_session_open_device(pl_session *session, pl_error *err)
 {
     pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
     const pl_gpt *gpt = &session->gpt;
@@ -92,9 +80,8 @@ void pl_session_write_copy(pl_session *session, size_t slot, size_t first,
         write_halves(session, copy, first, count);
 }
 
-/* `count` weights of the stage to where they are kept. */
-static void write_weights(pl_session *session, size_t slot, size_t first,
-                          size_t count)
+void pl_session_write_weights(pl_session *session, size_t slot, size_t first,
+                              size_t count)
 {
     pl_buffer_id buffer = session->gpt.weights[slot];
     if (session->gpt.graph.buffers[buffer].dtype != PL_F32)
@@ -116,12 +103,12 @@ static void init_weights(pl_session *session)
             size_t n = count - at < STAGE_FLOATS ? count - at : STAGE_FLOATS;
             pl_param_init(&session->shape, i, (unsigned)session->config->seed,
                           at, n, (float *)(void *)session->stage);
-            write_weights(session, i, at, n);
+            pl_session_write_weights(session, i, at, n);
         }
     }
 }
 
-static pl_status open_tokens(pl_session *session, pl_error *err)
+pl_status pl_session_open_tokens(pl_session *session, pl_error *err)
 {
     const pl_config *config = session->config;
     pl_status status = pl_dataset_open(&session->dataset, "data",
@@ -141,75 +128,13 @@ static pl_status open_tokens(pl_session *session, pl_error *err)
     if (!status)
         status = pl_tokenizer_write(&session->tokenizer, session->heap,
                                     &session->tokenizer_file, err);
+    if (!status)
+        status = pl_tokenizer_write_hf(&session->tokenizer, session->heap,
+                                       &session->hf_tokenizer, err);
     if (status)
         pl_dataset_close(&session->dataset);
     session->has_dataset = !status;
     return status;
-}
-
-/* ---- resuming ---- */
-
-/* A checkpoint fits a config only if they describe the same model. */
-static pl_status check_same_model(const pl_shape *have, const pl_shape *want,
-                                  const char *folder, pl_error *err)
-{
-    const struct {
-        const char *key;
-        size_t have, want;
-    } sizes[] = {
-        { "n_layer", have->L, want->L },
-        { "n_head", have->H, want->H },
-        { "n_embd", have->C, want->C },
-        { "head_dim", have->D, want->D },
-        { "vocab_size", have->V, want->V },
-        { "block_size", have->T, want->T },
-        { "bias", have->bias, want->bias },
-        { "activation (0 gelu, 1 gelu_tanh)", have->activation,
-          want->activation },
-    };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].have != sizes[i].want)
-            return pl_fail(err, PL_E_CONFIG,
-                           "%s: %s is %zu in the checkpoint and %zu in the "
-                           "config. A checkpoint resumes the model it was "
-                           "made with: set it back, or start anew with another "
-                           "out_dir",
-                           folder, sizes[i].key, sizes[i].have, sizes[i].want);
-    return PL_OK;
-}
-
-/* Finds the checkpoint and looks whether it fits, before memory is taken. */
-static pl_status find_resume(pl_session *session, char folder[PL_PATH_BYTES],
-                             pl_checkpoint_state *state, pl_error *err)
-{
-    pl_status status = pl_checkpoint_find(folder, session->config->out_dir,
-                                          PL_WANT_NEWEST, session->heap, err);
-    if (!status)
-        status = pl_checkpoint_read_state(state, folder, session->heap, err);
-    if (!status)
-        status = check_same_model(&state->shape, &session->shape, folder, err);
-    if (!status)
-        status = pl_checkpoint_check_tokenizer(session, folder, err);
-    if (!status)
-        status = pl_checkpoint_check(session, folder, err);
-    return status;
-}
-
-static pl_status resume(pl_session *session, const char *folder,
-                        const pl_checkpoint_state *state, pl_error *err)
-{
-    pl_status status = pl_checkpoint_load(session, folder, err);
-    if (status)
-        return status;
-    session->step = state->step;
-    session->skipped = state->skipped;
-    session->best_val_loss = state->best_val_loss;
-    if (session->scaler.active && state->scaler.active)
-        session->scaler = state->scaler;
-    pl_log_say(session->log, PL_LOG_INFO,
-               "Resuming training from %s at iteration %llu", folder,
-               (unsigned long long)state->step);
-    return PL_OK;
 }
 
 /* A checkpoint keeps every setting: each has to fit its line. */
@@ -251,11 +176,12 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
     return PL_OK;
 }
 
-/* Files in memory (tmpfs) are memory: a checkpoint, and the one it replaces. */
+/* Files in memory (tmpfs) are memory: all checkpoints that will be there. */
 static pl_status check_medium(pl_session *session, const pl_machine *machine,
                               pl_error *err)
 {
-    uint64_t files = 2 * pl_checkpoint_bytes(session);
+    size_t most = pl_outdir_most((size_t)session->config->keep);
+    uint64_t files = most * pl_checkpoint_bytes(session);
     uint64_t run = session->gpt.placement.arena_bytes + session->reserve_bytes;
     pl_disk_medium medium;
     pl_status status = pl_disk_look(session->config->out_dir, &medium, err);
@@ -263,36 +189,136 @@ static pl_status check_medium(pl_session *session, const pl_machine *machine,
         run + files <= machine->budget_bytes)
         return status;
     return pl_fail(err, PL_E_MEMORY,
-                   "out_dir %s is in memory (tmpfs): two checkpoints of %llu "
+                   "out_dir %s is in memory (tmpfs): %zu checkpoints of %llu "
                    "bytes count, and with them the run needs %llu of %zu bytes "
                    "(%s). Choose an out_dir on a disk",
-                   session->config->out_dir, (unsigned long long)files / 2,
+                   session->config->out_dir, most,
+                   (unsigned long long)(files / most),
                    (unsigned long long)(run + files), machine->budget_bytes,
                    machine->budget_from);
+}
+
+typedef enum beginning { FROM_SCRATCH, FROM_CHECKPOINT, FROM_FOLDER } beginning;
+
+static beginning beginning_of(const pl_config *config)
+{
+    return strcmp(config->init_from, "scratch") == 0  ? FROM_SCRATCH
+           : strcmp(config->init_from, "resume") == 0 ? FROM_CHECKPOINT
+                                                      : FROM_FOLDER;
+}
+
+/* A vocabulary that was set is taken as it is; else bpe's is rounded up. */
+static size_t vocabulary_of(const pl_session *session)
+{
+    const pl_tokenizer *tokenizer = &session->tokenizer;
+    if (session->config->vocab_size >= (int64_t)tokenizer->vocab_size)
+        return (size_t)tokenizer->vocab_size;
+    return pl_tokenizer_model_vocab(tokenizer);
 }
 
 /* Everything that needs no memory of the model's size. */
 static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
 {
-    pl_status status = pl_session_check_supported(session->config, err);
-    if (!status)
-        status = check_values(session->config, err);
+    const pl_config *config = session->config;
+    const int writes = !config->eval_only;
+    pl_status status = check_values(config, err);
     if (status)
         return status;
-    say_device(session->config, session->log);
-    status = open_tokens(session, err);
+    pl_session_say_device(config, session->log);
+    status = pl_session_open_tokens(session, err);
     if (status)
         return status;
-    status = make_plan(session, machine,
-                       pl_tokenizer_model_vocab(&session->tokenizer), err);
-    if (!status && !session->config->eval_only)
+    status = make_plan(session, machine, vocabulary_of(session), err);
+    if (!status && writes)
         status = check_medium(session, machine, err);
-    if (!status && !session->config->eval_only)
-        status = pl_outdir_open(&session->lock, session->config->out_dir,
-                                pl_checkpoint_bytes(session), err);
+    if (!status && writes)
+        status = pl_outdir_open(
+            &session->outdir, config->out_dir, (size_t)config->keep,
+            pl_checkpoint_bytes(session),
+            beginning_of(config) == FROM_CHECKPOINT ? PL_OUTDIR_RESUMED
+                                                    : PL_OUTDIR_NEW,
+            session->log, err);
     if (status)
         pl_dataset_close(&session->dataset);
+    return status;
+}
+
+/* What the weights come from. */
+typedef struct weights_source {
+    beginning from;
+    pl_resume resume;
+    pl_pretrained pretrained;
+} weights_source;
+
+static pl_status check_folder(pl_session *session, pl_pretrained *pretrained,
+                              pl_error *err)
+{
+    const char *folder = session->config->init_from;
+    pl_shape shape;
+    pl_status status = pl_pretrained_shape(&shape, folder, session->heap, err);
+    if (status)
+        return status;
+    if (shape.T > session->shape.T) /* the rest of the positions is left out */
+        shape.T = session->shape.T;
+    status = pl_resume_same_model(&shape, &session->shape, folder, err);
+    if (!status)
+        status = pl_pretrained_open(pretrained, folder, session->heap, err);
+    if (!status)
+        status = pl_pretrained_check(pretrained, &session->gpt, err);
+    return status;
+}
+
+/* Looks before memory is taken; the files of a folder stay open. */
+static pl_status find_weights(pl_session *session, weights_source *source,
+                              pl_error *err)
+{
+    switch (source->from) {
+    case FROM_SCRATCH:
+        return PL_OK;
+    case FROM_CHECKPOINT:
+        return pl_resume_find(&source->resume, session, err);
+    case FROM_FOLDER:
+        return check_folder(session, &source->pretrained, err);
+    }
+    return PL_OK;
+}
+
+static pl_status fill_weights(pl_session *session, weights_source *source,
+                              pl_error *err)
+{
+    pl_status status = PL_OK;
+    if (source->from == FROM_CHECKPOINT)
+        return pl_resume_load(&source->resume, session, err);
+    if (source->from == FROM_SCRATCH) {
+        init_weights(session);
+    } else {
+        status = pl_pretrained_load(&source->pretrained, session, err);
+        pl_log_say(session->log, PL_LOG_INFO, "Initializing from %s",
+                   session->config->init_from);
+    }
+    if (status || session->config->eval_only)
+        return status;
+    status = pl_outdir_move_earlier(&session->outdir, session->heap, err);
+    if (!status)
+        status = pl_metrics_open(&session->metrics, session->config->out_dir, 0,
+                                 session->log, err);
+    return status;
+}
+
+static pl_status open_train(pl_session *session, weights_source *source,
+                            pl_error *err)
+{
+    pl_status status = find_weights(session, source, err);
+    if (!status)
+        status = pl_session_open_device(session, err);
+    if (status)
+        return status;
+    status = pl_rehearse(session, err);
+    if (!status)
+        status = fill_weights(session, source, err);
+    if (status)
+        pl_device_close(session->device);
     return status;
 }
 
@@ -300,42 +326,27 @@ pl_status pl_session_open_train(pl_session *session, const pl_config *config,
                                 const pl_machine *machine, const pl_log *log,
                                 pl_heap *heap, pl_error *err)
 {
-    char folder[PL_PATH_BYTES];
-    pl_checkpoint_state state;
-    int resumes = strcmp(config->init_from, "resume") == 0;
-
+    weights_source source = { .from = beginning_of(config) };
     *session = (pl_session){ .config = config,
                              .log = log,
                              .heap = heap,
                              .best_val_loss = HUGE_VAL,
-                             .lock = PL_FILE_CLOSED };
+                             .val_loss = HUGE_VAL,
+                             .outdir = { .lock = PL_FILE_CLOSED },
+                             .metrics = PL_METRICS_CLOSED };
     pl_status status = open_surroundings(session, machine, err);
     if (status)
         return status;
-    if (resumes)
-        status = find_resume(session, folder, &state, err);
-    if (!status)
-        status = open_device(session, err);
-    if (status)
-        goto close_surroundings;
-    status = pl_rehearse(session, err);
-    if (status)
-        goto close_device;
-    if (resumes)
-        status = resume(session, folder, &state, err);
-    else
-        init_weights(session);
-    if (status)
-        goto close_device;
-    session->has_own_best = resumes;
+    status = open_train(session, &source, err);
+    pl_pretrained_close(&source.pretrained);
+    if (status) {
+        pl_metrics_close(&session->metrics);
+        pl_outdir_close(&session->outdir);
+        pl_dataset_close(&session->dataset);
+        return status;
+    }
     pl_heap_seal(heap);
     return PL_OK;
-close_device:
-    pl_device_close(session->device);
-close_surroundings:
-    pl_outdir_close(&session->lock);
-    pl_dataset_close(&session->dataset);
-    return status;
 }
 
 pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
@@ -344,98 +355,26 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
                                 const pl_log *log, pl_heap *heap, pl_error *err)
 {
     *session = (pl_session){
-        .config = config, .log = log, .heap = heap, .lock = PL_FILE_CLOSED
+        .config = config,
+        .log = log,
+        .heap = heap,
+        .outdir = { .lock = PL_FILE_CLOSED },
+        .metrics = PL_METRICS_CLOSED,
     };
-    say_device(config, log);
+    pl_session_say_device(config, log);
     pl_status status = make_plan(session, machine, vocab_size, err);
     if (!status)
-        status = open_device(session, err);
+        status = pl_session_open_device(session, err);
     if (!status && weights == PL_NEW_RANDOM)
         init_weights(session);
-    return status;
-}
-
-/* What the weights and the tokenizer of a checkpoint must agree on. */
-static pl_status check_sampling(const pl_session *session, const char *folder,
-                                pl_error *err)
-{
-    if (session->tokenizer.kind == PL_TOKENIZER_NONE)
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s has no tokenizer, since the data it was trained on "
-                       "had none. For GPT-2's tokens put GPT-2's vocabulary "
-                       "there, as vocab.json and merges.txt or as "
-                       "tokenizer.json: `plimsoll prepare --tokenizer=gpt2` "
-                       "writes one beside the tokens",
-                       folder);
-    if ((size_t)session->tokenizer.vocab_size > session->shape.V)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: the tokenizer has %d tokens, the model in "
-                       "state.json knows %zu: they do not belong together",
-                       folder, session->tokenizer.vocab_size, session->shape.V);
-    return pl_checkpoint_check(session, folder, err);
-}
-
-static pl_status check_budget(pl_session *session, const pl_machine *machine,
-                              pl_error *err)
-{
-    size_t arena = session->gpt.placement.arena_bytes;
-    session->reserve_bytes = pl_run_plan_reserve(&session->shape,
-                                                 &session->gpt.layout, arena,
-                                                 session->heap->taken_bytes);
-    if (arena + session->reserve_bytes <= machine->budget_bytes)
-        return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "sampling needs %zu bytes (arena %zu + reserve %zu), the "
-                   "budget is %zu (%s)",
-                   arena + session->reserve_bytes, arena,
-                   session->reserve_bytes, machine->budget_bytes,
-                   machine->budget_from);
-}
-
-pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
-                                 const pl_machine *machine, const char *folder,
-                                 const pl_log *log, pl_heap *heap,
-                                 pl_error *err)
-{
-    pl_checkpoint_state state;
-    pl_gpt_layout layout;
-
-    *session = (pl_session){
-        .config = config, .log = log, .heap = heap, .lock = PL_FILE_CLOSED
-    };
-    say_device(config, log);
-    pl_status status = pl_session_check_supported(config, err);
-    if (!status)
-        status = pl_checkpoint_read_state(&state, folder, heap, err);
-    if (!status)
-        status = pl_dataset_read_tokenizer(&session->tokenizer, folder, heap,
-                                           err);
-    if (status)
-        return status;
-    session->shape = state.shape;
-    status = pl_gpt_layout_make(&layout, &session->shape, config,
-                                PL_FOR_SAMPLING, heap, err);
-    if (!status)
-        status = pl_gpt_make(&session->gpt, &session->shape, &layout, heap,
-                             err);
-    if (!status)
-        status = check_sampling(session, folder, err);
-    if (!status)
-        status = check_budget(session, machine, err);
-    if (!status)
-        status = open_device(session, err);
-    if (status)
-        return status;
-    status = pl_checkpoint_load(session, folder, err);
-    if (status)
-        pl_device_close(session->device);
     return status;
 }
 
 void pl_session_close(pl_session *session)
 {
     pl_device_close(session->device);
-    pl_outdir_close(&session->lock);
+    pl_metrics_close(&session->metrics);
+    pl_outdir_close(&session->outdir);
     if (session->has_dataset)
         pl_dataset_close(&session->dataset);
 }

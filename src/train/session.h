@@ -13,6 +13,8 @@
 #include "model/gpt.h"
 #include "text/tokenizer_file.h"
 #include "train/machine.h"
+#include "train/metrics.h"
+#include "train/outdir.h"
 #include "train/scaler.h"
 
 #include <stdint.h>
@@ -30,6 +32,7 @@ typedef struct pl_session {
     int has_dataset;
     pl_tokenizer tokenizer;
     pl_tokenizer_text tokenizer_file; /* what a checkpoint has of it */
+    pl_tokenizer_text hf_tokenizer; /* and what others read, if that differs */
     pl_shape shape;
     pl_gpt gpt;
     pl_device *device;
@@ -38,19 +41,21 @@ typedef struct pl_session {
     uint16_t *halves;     /* as many elements of 16 bits */
     uint64_t step;        /* updates done */
     double best_val_loss; /* infinite: none yet */
+    double val_loss;      /* at this step; infinite: not evaluated */
     pl_scaler scaler;     /* float16's loss scale */
-    uint64_t skipped;     /* updates whose gradients were not finite */
-    int has_own_best;     /* what lies in `best` is this run's */
-    pl_file lock;         /* of out_dir, while training */
+    uint64_t skipped;     /* updates that were not finite */
+    pl_outdir outdir;     /* while training */
+    pl_metrics metrics;   /* likewise */
     size_t reserve_bytes; /* what was planned outside the arena */
     pl_machine machine;   /* its rates are learnt while training */
     /* of each step while it is profiled; NULL: never */
     double *step_seconds[PL_PROGRAM_COUNT];
 } pl_session;
 
-/* Training, evaluation and saving, from scratch or from the newest checkpoint
- * in out_dir (init_from 'resume'), in the layout that fits `machine`.
- * PL_E_MEMORY if none does. */
+/* Training, evaluation and saving: from scratch, from the newest checkpoint in
+ * out_dir that is whole (init_from 'resume'), or from a GPT-2 in a folder
+ * (pretrained.h), in the layout that fits `machine`. PL_E_MEMORY if none
+ * does. */
 PL_MUST_CHECK pl_status pl_session_open_train(pl_session *session,
                                               const pl_config *config,
                                               const pl_machine *machine,
@@ -66,17 +71,35 @@ PL_MUST_CHECK pl_status pl_session_open_bench(
     pl_new_weights weights, size_t vocab_size, const pl_log *log, pl_heap *heap,
     pl_error *err);
 
-/* Sampling only, from the checkpoint in `folder`. */
+/* Sampling only, from the weights in `folder`: a checkpoint, or any GPT-2 in a
+ * folder (pretrained.h). */
 PL_MUST_CHECK pl_status pl_session_open_sample(
+    pl_session *session, const pl_config *config, const pl_machine *machine,
+    const char *folder, const pl_log *log, pl_heap *heap, pl_error *err);
+
+/* Evaluation only, of the weights in `folder` likewise, on the config's data:
+ * no gradients, no moments, no out_dir. */
+PL_MUST_CHECK pl_status pl_session_open_eval(
     pl_session *session, const pl_config *config, const pl_machine *machine,
     const char *folder, const pl_log *log, pl_heap *heap, pl_error *err);
 
 void pl_session_close(pl_session *session);
 
-/* PL_E_UNSUPPORTED for what this version can't do yet. */
-PL_MUST_CHECK pl_status pl_session_check_supported(const pl_config *config,
-                                                   pl_error *err);
+/* ---- parts, for those who open sessions ---- */
 
+/* Says once that another device was wished for. */
+void pl_session_say_device(const pl_config *config, const pl_log *log);
+/* The config's data and its tokenizer. */
+PL_MUST_CHECK pl_status pl_session_open_tokens(pl_session *session,
+                                               pl_error *err);
+/* The arena of session->gpt, and the memory that files pass through. */
+PL_MUST_CHECK pl_status pl_session_open_device(pl_session *session,
+                                               pl_error *err);
+
+/* Puts `count` weights from `first` on, which lie in session->stage as float32,
+ * where they are kept, and where they are copied to. */
+void pl_session_write_weights(pl_session *session, size_t slot, size_t first,
+                              size_t count);
 /* Writes the working copy of a weight, if it has one: `count` elements from
  * `first` on, as they lie in session->stage. */
 void pl_session_write_copy(pl_session *session, size_t slot, size_t first,

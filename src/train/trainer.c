@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* So many updates in a row without a finite gradient will not mend. */
-enum { MAX_SKIPPED = 10 };
-
 /* What AdamW needs to know of update `step`. */
 static void set_optimizer(pl_scalars *s, const pl_config *config, uint64_t step)
 {
@@ -76,6 +73,8 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
         if (status)
             return status;
     }
+    if (!isfinite(sum)) /* then neither is the norm, and nothing is updated */
+        scalars->loss_scale = (double)NAN;
     pl_device_run(session->device, PL_UPDATE_WEIGHTS, PL_PART_REST);
     *event = (pl_update_event){
         .step = session->step,
@@ -89,6 +88,7 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
     event->loss_scale = session->scaler.scale;
     event->diverged = event->skipped && !mended;
     session->step++;
+    session->val_loss = HUGE_VAL;
     session->skipped += scalars->skipped;
     return PL_OK;
 }
@@ -99,12 +99,16 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
  * caches up. */
 enum { PROFILE_FROM = 1, PROFILE_TO = 4 };
 
+/* At the end of a run a save that fails is tried again: so often. */
+enum { LAST_TRIES = 3 };
+
 typedef struct loop {
     pl_session *session;
     const pl_listener *listener;
-    int skipped_in_a_row;
-    uint64_t saved_step; /* of the newest checkpoint that is on disk */
-    int updates;         /* done by this loop */
+    int64_t skipped_in_a_row;
+    uint64_t saved_step;     /* of the newest checkpoint that is on disk */
+    uint64_t evaluated_step; /* whose numbers the metrics have already */
+    int updates;             /* done by this loop */
 } loop;
 
 static int wants_stop(const loop *l)
@@ -112,43 +116,44 @@ static int wants_stop(const loop *l)
     return l->listener->stop && l->listener->stop(l->listener->context);
 }
 
-/* Another run's best is not this one's: it would be sampled from. */
-static pl_status forget_best(pl_session *session, pl_error *err)
+static pl_status save(loop *l, pl_error *err)
 {
-    char path[PL_PATH_BYTES];
-    pl_status status = pl_path_join(path, session->config->out_dir,
-                                    PL_CHECKPOINT_BEST, err);
+    if (l->listener->saving)
+        l->listener->saving(l->listener->context, l->session->step);
+    pl_status status = pl_checkpoint_save(l->session, err);
     if (!status)
-        status = pl_folder_remove_flat(path, err);
-    session->has_own_best = !status;
+        l->saved_step = l->session->step;
     return status;
 }
 
-static pl_status save(loop *l, const char *name, pl_error *err)
-{
-    if (l->listener->saving)
-        l->listener->saving(l->listener->context, name);
-    pl_status status = pl_checkpoint_save(l->session, name, err);
-    if (status)
-        return status;
-    l->saved_step = l->session->step;
-    if (strcmp(name, PL_CHECKPOINT_BEST) == 0)
-        l->session->has_own_best = 1;
-    return l->session->has_own_best ? PL_OK : forget_best(l->session, err);
-}
-
 /* A save that fails on the way is no reason to end: the next one may not. */
-static void save_if_possible(loop *l, const char *name)
+static void save_if_possible(loop *l)
 {
     pl_error trouble;
-    if (save(l, name, &trouble))
+    if (save(l, &trouble))
         pl_log_say(l->session->log, PL_LOG_WARN,
-                   "%s. The run goes on and tries again at the next "
-                   "evaluation",
+                   "%s The run goes on and tries again at the next "
+                   "interval",
                    trouble.text);
 }
 
-static pl_status evaluate(loop *l, pl_error *err)
+typedef enum progress { NOT_EVALUATED, EVALUATED, IMPROVED } progress;
+
+/* Whether this is a step to save at; there is nothing new in the first. */
+static int is_due(const loop *l, progress seen)
+{
+    const pl_config *config = l->session->config;
+    const uint64_t step = l->session->step;
+    if (config->eval_only || step == 0 || step == l->saved_step)
+        return 0;
+    if (!config->always_save_checkpoint && seen == IMPROVED)
+        return 1;
+    if (config->save_interval != PL_NONE)
+        return step % (uint64_t)config->save_interval == 0;
+    return config->always_save_checkpoint && seen != NOT_EVALUATED;
+}
+
+static pl_status evaluate(loop *l, progress *seen, pl_error *err)
 {
     pl_session *session = l->session;
     const pl_listener *listener = l->listener;
@@ -165,14 +170,13 @@ static pl_status evaluate(loop *l, pl_error *err)
     event.improved = event.val.loss < session->best_val_loss;
     if (event.improved)
         session->best_val_loss = event.val.loss;
+    session->val_loss = isfinite(event.val.loss) ? event.val.loss : HUGE_VAL;
+    if (session->step != l->evaluated_step)
+        pl_metrics_evaluated(&session->metrics, &event);
+    l->evaluated_step = session->step;
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);
-    if (session->step == 0 || session->config->eval_only)
-        return PL_OK;
-    if (session->config->always_save_checkpoint)
-        save_if_possible(l, PL_CHECKPOINT_NEWEST);
-    else if (event.improved)
-        save_if_possible(l, PL_CHECKPOINT_BEST);
+    *seen = event.improved ? IMPROVED : EVALUATED;
     return PL_OK;
 }
 
@@ -206,6 +210,27 @@ static void learn_rates(pl_session *session)
     (void)kept;
 }
 
+static pl_status give_up(const loop *l, const pl_update_event *event,
+                         pl_error *err)
+{
+    char name[PL_OUTDIR_NAME_BYTES] = "";
+    const pl_outdir *outdir = &l->session->outdir;
+    const int any = outdir->newest != PL_OUTDIR_NO_STEP;
+    if (any)
+        pl_outdir_name(name, outdir->newest);
+    return pl_fail(err, PL_E_CONFIG,
+                   "the loss or the gradients were not finite in %lld updates "
+                   "in a row (loss %g at iteration %llu): the run has "
+                   "diverged. Lower learning_rate and go on from the last good "
+                   "checkpoint%s%s%s%s",
+                   (long long)l->skipped_in_a_row, event->loss,
+                   (unsigned long long)event->step,
+                   any ? ", "
+                       : ": there is "
+                         "none yet in ",
+                   outdir->path, any ? "/" : "", name);
+}
+
 static pl_status update(loop *l, pl_error *err)
 {
     pl_update_event event;
@@ -216,17 +241,12 @@ static pl_status update(loop *l, pl_error *err)
         return status;
     if (++l->updates == PROFILE_TO)
         learn_rates(l->session);
+    pl_metrics_updated(&l->session->metrics, &event);
     if (l->listener->updated)
         l->listener->updated(l->listener->context, &event);
     l->skipped_in_a_row = event.diverged ? l->skipped_in_a_row + 1 : 0;
-    if (l->skipped_in_a_row >= MAX_SKIPPED)
-        return pl_fail(err, PL_E_CONFIG,
-                       "the gradients were not finite in %d updates in a row "
-                       "(loss %g at iteration %llu): the run has diverged. "
-                       "Lower learning_rate, or resume from an earlier "
-                       "checkpoint in %s",
-                       MAX_SKIPPED, event.loss, (unsigned long long)event.step,
-                       l->session->config->out_dir);
+    if (l->skipped_in_a_row >= l->session->config->max_skipped)
+        return give_up(l, &event, err);
     return PL_OK;
 }
 
@@ -237,15 +257,18 @@ static pl_status run(loop *l, pl_error *err)
     pl_session *session = l->session;
     const pl_config *config = session->config;
     for (;;) {
+        progress seen = NOT_EVALUATED;
+        pl_status status = PL_OK;
         if (session->step % (uint64_t)config->eval_interval == 0 ||
-            config->eval_only) {
-            pl_status status = evaluate(l, err);
-            if (status)
-                return status;
-        }
+            config->eval_only)
+            status = evaluate(l, &seen, err);
+        if (status)
+            return status;
+        if (is_due(l, seen))
+            save_if_possible(l);
         if (config->eval_only || session->step >= (uint64_t)config->max_iters)
             return PL_OK;
-        pl_status status = update(l, err);
+        status = update(l, err);
         if (status)
             return status;
         if (wants_stop(l))
@@ -254,22 +277,48 @@ static pl_status run(loop *l, pl_error *err)
     }
 }
 
+/* What is lost when the last save fails. */
+static pl_status lost(const loop *l, pl_status saved, const pl_error *trouble,
+                      pl_error *err)
+{
+    char name[PL_OUTDIR_NAME_BYTES];
+    const pl_session *session = l->session;
+    if (session->outdir.newest == PL_OUTDIR_NO_STEP)
+        return pl_fail(err, saved,
+                       "%s It was tried %d times. All %llu iterations are "
+                       "lost: there is no checkpoint",
+                       trouble->text, LAST_TRIES,
+                       (unsigned long long)session->step);
+    pl_outdir_name(name, session->outdir.newest);
+    return pl_fail(
+        err, saved,
+        "%s It was tried %d times. The iterations from %llu to %llu "
+        "are lost: the newest checkpoint is %s/%s",
+        trouble->text, LAST_TRIES, (unsigned long long)session->outdir.newest,
+        (unsigned long long)session->step, session->outdir.path, name);
+}
+
 pl_status pl_train(pl_session *session, const pl_listener *listener,
                    pl_error *err)
 {
     loop l = { .session = session,
                .listener = listener,
-               .saved_step = session->step }; /* a start is no progress */
-    pl_error trouble;
-    pl_status status = run(&l, err);
+               .saved_step = session->step, /* a start is no progress */
+               .evaluated_step = isfinite(session->val_loss)
+                                     ? session->step
+                                     : PL_OUTDIR_NO_STEP };
+    pl_error trouble, lost_text = { 0 };
+    pl_status status = run(&l, err), saved = PL_E_IO;
 
     if (session->config->eval_only || session->step == l.saved_step ||
         l.skipped_in_a_row > 0)
         return status; /* nothing was learnt since, or nothing good */
-    pl_status saved = save(&l, PL_CHECKPOINT_NEWEST, &trouble);
+    for (int i = 0; i < LAST_TRIES && saved; i++)
+        saved = save(&l, &trouble);
     if (!saved)
         return status;
     if (!status || status == PL_E_STOPPED)
-        return pl_fail(err, saved, "%s", trouble.text);
-    return pl_fail_in(err, status, "%s; and then: ", trouble.text);
+        return lost(&l, saved, &trouble, err);
+    saved = lost(&l, saved, &trouble, &lost_text);
+    return pl_fail_in(err, status, "%s; and then: ", lost_text.text);
 }

@@ -5,37 +5,20 @@
 #include "train/evaluate.h"
 #include "train/session.h"
 
-/* After an update. */
-typedef struct pl_update_event {
-    uint64_t step;  /* of this update: nanoGPT's iter */
-    double loss;    /* mean over all tokens of the update */
-    double step_ms; /* the update alone */
-    double learning_rate, grad_norm;
-    int skipped;       /* the gradients were not finite */
-    double loss_scale; /* of the next update: smaller after an overflow */
-    int diverged;      /* and no loss scale can be blamed for that */
-} pl_update_event;
-
-/* After an evaluation. */
-typedef struct pl_eval_event {
-    uint64_t step;
-    pl_eval train, val;
-    int improved;
-} pl_eval_event;
-
 typedef struct pl_listener {
     void *context;
     void (*updated)(void *context, const pl_update_event *event);
     void (*evaluated)(void *context, const pl_eval_event *event);
     void (*evaluating)(void *context, pl_split split, uint64_t done,
                        uint64_t total);
-    void (*saving)(void *context, const char *name);
+    void (*saving)(void *context, uint64_t step);
     int (*stop)(void *context); /* asked between steps: not 0 ends the run */
 } pl_listener;
 
 /* Updates from session->step to max_iters, with evaluations and checkpoints as
  * the config has them. PL_E_STOPPED after listener->stop: the step is finished
- * and the state is saved. */
+ * and the state is saved. A checkpoint that can't be written on the way is
+ * warned of; at the end it is an error that says what was lost. */
 PL_MUST_CHECK pl_status pl_train(pl_session *session,
                                  const pl_listener *listener, pl_error *err);
 

@@ -27,7 +27,7 @@ says 'nowhere\.txt'
 expect 2 "$PLIMSOLL" sample out --start=
 expect 1 "$PLIMSOLL" sample elsewhere
 says 'no checkpoint here'
-expect 6 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --init_from=gpt2
+expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --init_from=gpt2
 expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=out \
     --init_from=resume --n_embd=32
 says 'n_embd is 16 in the checkpoint and 32'
@@ -55,9 +55,9 @@ says 'file'
 says_not '^iter 0'
 expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=
 says_not '^iter 0'
-mkdir taken && ln -s ../out taken/ckpt
+mkdir -p taken/latest
 expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=taken
-says 'taken/ckpt.*not a folder'
+says 'taken/latest: a link to a checkpoint goes here, but it is a folder'
 
 # two runs in one folder: the second refuses, the first goes on
 : >first.txt
@@ -73,16 +73,23 @@ grep -q '^stopped at iteration' first.txt || fail "$(cat first.txt)"
 
 # a checkpoint and a vocabulary that do not belong together
 cp -r out mixed
-printf '{"tokenizer": "byte", "vocab_size": 256}' >mixed/ckpt/meta.json
+printf '{"tokenizer": "byte", "vocab_size": 256}' >mixed/latest/meta.json
 expect 4 "$PLIMSOLL" sample mixed --start=A
+says 'mixed/.* is damaged: left alone and passed over.*meta.json has 40 bytes'
+cp -rL mixed/latest folder
+rm folder/manifest.json
+expect 4 "$PLIMSOLL" sample folder --start=A
 says 'do not belong together'
-expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=mixed \
+tr 'c' 'C' <cats.txt >Cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/Cats Cats.txt
+expect 3 "$PLIMSOLL" train --dataset=Cats "${tiny[@]}" --out_dir=out \
     --init_from=resume --max_iters=4
 says "vocabulary is not that of"
 # sizes that the file does not have: refused before memory is taken
-cp -r out absurd
+cp -rL out/latest absurd
+rm absurd/manifest.json
 sed -i 's/"vocab_size": [0-9][0-9]*/"vocab_size": 400000000/' \
-    absurd/ckpt/state.json
+    absurd/config.json
 expect 4 "$PLIMSOLL" sample absurd --start=t
 says 'wte.weight: expected 400000000'
 
@@ -97,18 +104,36 @@ until grep -q '^iter 3:' torn.txt; do sleep 0.1; done
 code=0
 wait "$torn" || code=$?
 [ "$code" -eq 4 ] || fail "exit code $code: $(tail -n 3 torn.txt)"
-[ -f torn/ckpt/state.json ] || fail "the weights were thrown away"
+[ -f torn/latest/manifest.json ] || fail "the weights were thrown away"
 
 # a best model of another run is not taken for this one's
 expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=again \
     --always_save_checkpoint=False
-[ -d again/best ] || fail "no best"
+[ -L again/best ] || fail "no best"
 expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=again \
     --seed=7 --eval_interval=1000
+says 'note: again had the checkpoints of an earlier run, up to iteration 20'
 [ ! -e again/best ] || fail "another run's best is still there"
+[ -f again/earlier-1/best/manifest.json ] || fail "it was thrown away"
 
-expect 6 "$PLIMSOLL" plan --init_from=gpt2-xl
-says 'gpt2-xl'
+expect 1 "$PLIMSOLL" plan --init_from=gpt2-xl
+says "init_from = 'gpt2-xl': neither 'scratch'"
+
+# a disk that takes no more: the run goes on, and its end says what is lost
+(
+    ulimit -f 4
+    expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=full
+    says 'cannot save full/step-00000010: .*The run goes on'
+    says '^iter 19: '
+    says 'All 20 iterations are lost: there is no checkpoint'
+)
+cp -r out half
+(
+    ulimit -f 4
+    expect 1 "$PLIMSOLL" train --resume half --max_iters=5
+    says 'tried 3 times. The iterations from 2 to 5 are lost: the newest'
+)
+expect 0 "$PLIMSOLL" train --resume half --max_iters=5
 expect 5 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=1MB
 says 'bytes are missing'
 expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=lots

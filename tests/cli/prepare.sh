@@ -129,8 +129,8 @@ says 'docs.jsonl.*text'
 # ---- training and sampling ----
 
 expect 0 "$PLIMSOLL" train --dataset=docs1 "${tiny[@]}" --out_dir=out
-cmp out/ckpt/tokenizer.json data/docs1/tokenizer.json
-grep -q '"eos_token_id": 399' out/ckpt/config.json || fail "no eos_token_id"
+cmp out/latest/tokenizer.json data/docs1/tokenizer.json
+grep -q '"eos_token_id": 399' out/latest/config.json || fail "no eos_token_id"
 expect 0 "$PLIMSOLL" sample out --start='the cat' --num_samples=1 \
     --max_new_tokens=20
 says '^the cat'

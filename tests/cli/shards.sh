@@ -58,7 +58,7 @@ mkdir data/llmc
 expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=whole
 expect 0 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=cut \
     --vocab_size=256
-cmp whole/ckpt/model.safetensors cut/ckpt/model.safetensors
+cmp whole/latest/model.safetensors cut/latest/model.safetensors
 
 # A folder as nanoGPT's prepare.py for characters leaves it: meta.pkl has the
 # vocabulary, of twelve characters, and its ids. The same text prepared here has

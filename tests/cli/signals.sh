@@ -24,9 +24,9 @@ stop() {
     out=$(cat log.txt)
     [ "$code" -eq "$2" ] || fail "exit code $code after $1"$'\n'"$out"
     says '^saving checkpoint to '"$3"
-    says '^stopped at iteration [0-9]+ of 1000000, saved in '"$3"'/ckpt$'
-    says '^to go on: .*--init_from=resume$'
-    [ -f "$3/ckpt/state.json" ] || fail "no checkpoint after $1"
+    says "^stopped at iteration [0-9]+ of 1000000, saved in $3/step-[0-9]{8}\$"
+    says '^to go on: plimsoll train --resume '"$3"'$'
+    [ -f "$3/latest/manifest.json" ] || fail "no checkpoint after $1"
 }
 
 # A background job of a script ignores SIGINT unless it asks for it itself,
@@ -37,10 +37,10 @@ stop TERM 143 by_term
 stop HUP 129 by_hup
 grep -q 'stopping after this step' log.txt || fail "no word at once"
 
-step=$(sed -n 's/^ *"step": \([0-9]*\),/\1/p' by_int/ckpt/state.json)
+step=$(sed -n 's/^ *"step": \([0-9]*\),/\1/p' by_int/latest/state.json)
 expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=by_int \
     --init_from=resume --max_iters=$((step + 3))
 says "at iteration $step\$"
 expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=whole \
     --max_iters=$((step + 3)) --eval_interval=1000000
-cmp by_int/ckpt/model.safetensors whole/ckpt/model.safetensors
+cmp by_int/latest/model.safetensors whole/latest/model.safetensors

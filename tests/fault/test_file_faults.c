@@ -105,27 +105,30 @@ static void replacing_a_file_leaves_the_old_or_the_new(void **state)
     for_every_call(replace, judge_replace, 6);
 }
 
-/* ---- exchange in steps ---- */
+/* ---- links ---- */
 
-static pl_status exchange(void)
+static pl_status link_again(void)
 {
-    scratch_write(scratch_path(&dir, "a"), "A", 1);
-    scratch_write(scratch_path(&dir, "b"), "B", 1);
-    return pl_file_exchange(scratch_path(&dir, "a"), scratch_path(&dir, "b"),
-                            &err);
+    return pl_link_replace(scratch_path(&dir, "link"), "new", &err);
 }
 
-static void judge_exchange(pl_status status)
+static void judge_link(pl_status status)
 {
-    assert_holds(scratch_path(&dir, "a"), status ? "A" : "B");
-    assert_holds(scratch_path(&dir, "b"), status ? "B" : "A");
-    assert_int_equal(scratch_count(dir.folder), 2);
+    char target[PL_PATH_BYTES];
+    pl_error other;
+    const char *path = scratch_path(&dir, "link");
+    assert_int_equal(pl_link_read(path, target, &other), PL_OK);
+    assert_true(!strcmp(target, "new") || (status && !strcmp(target, "old")));
+    assert_int_equal(scratch_count(dir.folder), 1);
+    assert_int_equal(pl_link_replace(path, "old", &other), PL_OK);
 }
 
-static void an_exchange_happens_or_does_not(void **state)
+static void replacing_a_link_leaves_the_old_or_the_new(void **state)
 {
     (void)state;
-    for_every_call(exchange, judge_exchange, 2);
+    assert_int_equal(pl_link_replace(scratch_path(&dir, "link"), "old", &err),
+                     PL_OK);
+    for_every_call(link_again, judge_link, 5);
 }
 
 /* ---- prepare ---- */
@@ -294,7 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(replacing_a_file_leaves_the_old_or_the_new),
-        TEST(an_exchange_happens_or_does_not),
+        TEST(replacing_a_link_leaves_the_old_or_the_new),
         TEST(preparing_over_old_data_is_all_or_nothing),
         TEST(preparing_into_nothing_leaves_nothing_half_done),
         TEST(reading_a_dataset_fails_cleanly_or_is_right),

@@ -29,6 +29,7 @@ static size_t element_bytes(pl_tensor_dtype dtype)
     case PL_TENSOR_BF16:
         return 2;
     case PL_TENSOR_U8:
+    case PL_TENSOR_BOOL:
         return 1;
     }
     abort();

@@ -2,6 +2,7 @@
 #include "format/safetensors.h"
 #include "support/tiny_run.h"
 #include "train/checkpoint.h"
+#include "train/trainer.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 static void save(tiny_run *run)
 {
     pl_error err = { 0 };
-    if (pl_checkpoint_save(&run->session, PL_CHECKPOINT_NEWEST, &err))
+    if (pl_checkpoint_save(&run->session, &err))
         fail_msg("%s", err.text);
 }
 
@@ -55,8 +56,8 @@ static void the_model_has_every_tensor_of_a_gpt2(void **state)
     pl_heap heap = pl_heap_make(1 << 20);
     assert_int_equal(
         pl_safetensors_open(
-            &st, scratch_path(&run.folder, "out/ckpt/model.safetensors"), &heap,
-            &err),
+            &st, scratch_path(&run.folder, "out/latest/model.safetensors"),
+            &heap, &err),
         PL_OK);
     assert_int_equal(st.count, 4 + 12 * 2);
     const pl_tensor_info *info = pl_safetensors_find(
@@ -85,9 +86,9 @@ static void the_json_files_say_what_the_model_is(void **state)
     tiny_run_train(&run, 2);
     save(&run);
     json_t *hf = json_load_file(
-        scratch_path(&run.folder, "out/ckpt/config.json"), 0, NULL);
+        scratch_path(&run.folder, "out/latest/config.json"), 0, NULL);
     json_t *own = json_load_file(
-        scratch_path(&run.folder, "out/ckpt/state.json"), 0, NULL);
+        scratch_path(&run.folder, "out/latest/state.json"), 0, NULL);
     assert_non_null(hf);
     assert_non_null(own);
     assert_string_equal(
@@ -100,7 +101,7 @@ static void the_json_files_say_what_the_model_is(void **state)
                         "0.01");
     json_decref(hf);
     json_decref(own);
-    assert_true(scratch_has(scratch_path(&run.folder, "out/ckpt/meta.json")));
+    assert_true(scratch_has(scratch_path(&run.folder, "out/latest/meta.json")));
     tiny_run_remove(&run);
 }
 
@@ -117,7 +118,7 @@ static void the_settings_of_a_run_come_back(void **state)
     save(&run);
     assert_int_equal(
         pl_checkpoint_read_config(
-            &config, scratch_path(&run.folder, "out/ckpt"), &heap, &err),
+            &config, scratch_path(&run.folder, "out/latest"), &heap, &err),
         PL_OK);
     for (int key = 0; key < PL_KEY_COUNT; key++) {
         char a[1024], b[1024];
@@ -129,17 +130,128 @@ static void the_settings_of_a_run_come_back(void **state)
     tiny_run_remove(&run);
 }
 
-static void saving_again_leaves_one_whole_checkpoint(void **state)
+/* ---- what stays ---- */
+
+/* The step that a link of out_dir points to. */
+static long linked(const tiny_run *run, const char *link)
+{
+    char target[PL_PATH_BYTES];
+    uint64_t step;
+    pl_error err = { 0 };
+    if (pl_link_read(scratch_path(&run->folder, link), target, &err))
+        fail_msg("%s", err.text);
+    return pl_outdir_step_of(target, &step) ? (long)step : -1;
+}
+
+static int has_step(const tiny_run *run, uint64_t step)
+{
+    char name[PL_OUTDIR_NAME_BYTES], path[64];
+    pl_outdir_name(name, step);
+    snprintf(path, sizeof path, "out/%s", name);
+    return scratch_count(scratch_path(&run->folder, path)) == 9;
+}
+
+static void as_many_old_ones_stay_as_keep_says(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 3; keep++) {
+        tiny_run run;
+        char setting[32];
+        snprintf(setting, sizeof setting, "--keep=%d", keep);
+        tiny_run_make(&run);
+        tiny_run_set(&run, setting);
+        tiny_run_open(&run);
+        for (int i = 0; i < 5; i++) {
+            save(&run);
+            tiny_run_train(&run, 1);
+        }
+        for (int step = 0; step < 5; step++)
+            assert_int_equal(has_step(&run, (uint64_t)step), step >= 4 - keep);
+        assert_int_equal(linked(&run, "out/latest"), 4);
+        /* beside them: latest, metrics.jsonl and the lock */
+        assert_int_equal(scratch_count(scratch_path(&run.folder, "out")),
+                         keep + 1 + 3);
+        tiny_run_remove(&run);
+    }
+}
+
+static void the_best_is_never_removed(void **state)
+{
+    (void)state;
+    static const double losses[] = { 3.0, 2.0, 2.5, 2.6, 1.9, 2.2, 2.3, 2.0 };
+    static const long best[] = { 0, 1, 1, 1, 4, 4, 4, 4 };
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--keep=1");
+    tiny_run_open(&run);
+    for (int i = 0; i < 8; i++) {
+        run.session.val_loss = losses[i];
+        save(&run);
+        assert_int_equal(linked(&run, "out/best"), best[i]);
+        assert_true(has_step(&run, (uint64_t)best[i]));
+        tiny_run_train(&run, 1);
+    }
+    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 3 + 4);
+
+    /* a resumed run knows it: 1.95 is no improvement, 1.85 is */
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    tiny_run_open(&run);
+    assert_int_equal(run.session.step, 7);
+    assert_true(run.session.outdir.best_loss == 1.9);
+    tiny_run_train(&run, 1);
+    run.session.val_loss = 1.95;
+    save(&run);
+    assert_int_equal(linked(&run, "out/best"), 4);
+    tiny_run_train(&run, 1);
+    run.session.val_loss = 1.85;
+    save(&run);
+    assert_int_equal(linked(&run, "out/best"), 9);
+    assert_false(has_step(&run, 4));
+    tiny_run_remove(&run);
+}
+
+static void what_a_killed_save_left_is_cleared_away(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_error err = { 0 };
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    assert_int_equal(
+        pl_folder_make(scratch_path(&run.folder, "out/.saving"), &err), PL_OK);
+    scratch_write(scratch_path(&run.folder, "out/.saving/model.safetensors"),
+                  "half", 4);
+    scratch_write(scratch_path(&run.folder, "out/.saving/other"), "x", 1);
+    save(&run);
+    assert_false(scratch_has(scratch_path(&run.folder, "out/.saving")));
+    assert_true(has_step(&run, 0));
+    tiny_run_remove(&run);
+}
+
+static void an_earlier_run_is_moved_aside_and_can_go_on(void **state)
 {
     (void)state;
     tiny_run run;
     tiny_run_make(&run);
     tiny_run_open(&run);
+    tiny_run_train(&run, 2);
     save(&run);
-    tiny_run_train(&run, 1);
-    save(&run);
-    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 2);
-    assert_int_equal(scratch_count(scratch_path(&run.folder, "out/ckpt")), 5);
+    unsigned long long before = tiny_run_hash(&run);
+    tiny_run_close(&run);
+    tiny_run_open(&run); /* from scratch */
+    assert_int_equal(run.session.step, 0);
+    assert_false(has_step(&run, 2));
+    assert_int_equal(linked(&run, "out/latest"), -1);
+    assert_int_equal(linked(&run, "out/earlier-1/latest"), 2);
+    tiny_run_close(&run);
+    char setting[600];
+    snprintf(setting, sizeof setting, "--out_dir=%s",
+             scratch_path(&run.folder, "out/earlier-1"));
+    tiny_run_set(&run, setting);
+    tiny_run_set(&run, "--init_from=resume");
+    tiny_run_open(&run);
+    assert_true(tiny_run_hash(&run) == before);
     tiny_run_remove(&run);
 }
 
@@ -203,27 +315,27 @@ static void small_state_is_small_on_disk(void **state)
         pl_tensor_dtype dtype;
         size_t rank, dims[2];
     } wants[] = {
-        { "out/ckpt/model.safetensors",
+        { "out/latest/model.safetensors",
           "transformer.wte.weight",
           PL_TENSOR_BF16,
           2,
           { 61, 24 } },
-        { "out/ckpt/model.safetensors",
+        { "out/latest/model.safetensors",
           "transformer.ln_f.weight",
           PL_TENSOR_F32,
           1,
           { 24 } },
-        { "out/ckpt/optimizer.safetensors",
+        { "out/latest/optimizer.safetensors",
           "v.transformer.wte.weight",
           PL_TENSOR_U8,
           2,
           { 61, 24 } },
-        { "out/ckpt/optimizer.safetensors",
+        { "out/latest/optimizer.safetensors",
           "v.scales.transformer.wte.weight",
           PL_TENSOR_F32,
           1,
           { 6 } },
-        { "out/ckpt/optimizer.safetensors",
+        { "out/latest/optimizer.safetensors",
           "m.transformer.ln_f.weight",
           PL_TENSOR_F32,
           1,
@@ -267,39 +379,180 @@ static void cut(tiny_run *run, const char *file, size_t keep)
     free(text);
 }
 
+static const struct {
+    const char *file; /* below out/ */
+    size_t keep;
+} cuts[] = {
+    { "step-00000002/model.safetensors", 20 },
+    { "step-00000002/model.safetensors", 5000 },
+    { "step-00000002/optimizer.safetensors", 0 },
+    { "step-00000002/state.json", 40 },
+    { "step-00000002/tokenizer.json", 40 },
+    { "step-00000002/manifest.json", 0 },
+    { "step-00000002/manifest.json", 300 },
+};
+enum { CUTS = sizeof cuts / sizeof cuts[0] };
+
+static void make_and_cut(tiny_run *run, int i, int older)
+{
+    char file[64];
+    snprintf(file, sizeof file, "out/%s", cuts[i].file);
+    tiny_run_make(run);
+    tiny_run_open(run);
+    tiny_run_train(run, 1);
+    if (older)
+        save(run);
+    tiny_run_train(run, 1);
+    save(run);
+    tiny_run_close(run);
+    cut(run, file, cuts[i].keep);
+    tiny_run_set(run, "--init_from=resume");
+}
+
 static void a_damaged_checkpoint_is_refused(void **state)
 {
     (void)state;
-    static const struct {
-        const char *file;
-        size_t keep;
-    } cuts[] = {
-        { "out/ckpt/model.safetensors", 20 },
-        { "out/ckpt/model.safetensors", 5000 },
-        { "out/ckpt/optimizer.safetensors", 0 },
-        { "out/ckpt/state.json", 40 },
-    };
-    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+    for (int i = 0; i < CUTS; i++) {
         tiny_run run;
-        tiny_run_make(&run);
-        tiny_run_open(&run);
-        save(&run);
-        tiny_run_close(&run);
-        cut(&run, cuts[i].file, cuts[i].keep);
-        tiny_run_set(&run, "--init_from=resume");
-        assert_refused(&run, NULL, PL_E_FORMAT, cuts[i].file + 4);
+        make_and_cut(&run, i, 0);
+        assert_refused(&run, NULL, PL_E_FORMAT, cuts[i].file);
         tiny_run_remove(&run);
     }
 }
 
-/* ---- what this version does not do ---- */
+static void a_damaged_checkpoint_is_passed_over_and_left_alone(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CUTS; i++) {
+        tiny_run run;
+        pl_error err = { 0 };
+        char aside[96];
+        make_and_cut(&run, i, 1);
+        tiny_run_open(&run);
+        assert_int_equal(run.session.step, 1);
+        assert_true(has_step(&run, 2)); /* as it was */
+        tiny_run_train(&run, 1);
+        save(&run); /* its place is needed */
+        snprintf(aside, sizeof aside, "out/damaged-step-00000002-1%s",
+                 strchr(cuts[i].file, '/'));
+        size_t bytes = 0;
+        char *text = scratch_read(scratch_path(&run.folder, aside), &bytes);
+        assert_non_null(text);
+        assert_int_equal(bytes, cuts[i].keep);
+        free(text);
+        pl_manifest manifest;
+        assert_int_equal(pl_manifest_check(
+                             &manifest, scratch_path(&run.folder, "out/latest"),
+                             PL_SCOPE_ALL, &err),
+                         PL_OK);
+        tiny_run_remove(&run);
+    }
+}
 
-static void what_is_not_there_yet_is_said(void **state)
+static void a_checkpoint_without_a_manifest_is_none(void **state)
 {
     (void)state;
     tiny_run run;
     tiny_run_make(&run);
-    assert_refused(&run, "--init_from=gpt2-xl", PL_E_UNSUPPORTED, "gpt2-xl");
+    tiny_run_open(&run);
+    save(&run);
+    tiny_run_close(&run);
+    remove(scratch_path(&run.folder, "out/latest/manifest.json"));
+    tiny_run_set(&run, "--init_from=resume");
+    assert_refused(&run, NULL, PL_E_FORMAT, "manifest.json");
+    tiny_run_remove(&run);
+}
+
+/* ---- what may change ---- */
+
+typedef struct ear {
+    char text[4096];
+} ear;
+
+static void listen(void *context, pl_log_level level, const char *text)
+{
+    ear *e = context;
+    (void)level;
+    strncat(e->text, text, sizeof e->text - strlen(e->text) - 2);
+    strcat(e->text, "\n");
+}
+
+static void keys_that_may_change_are_said(void **state)
+{
+    (void)state;
+    tiny_run run;
+    ear heard = { "" };
+    pl_log log = { listen, &heard };
+    pl_machine machine;
+    pl_error err = { 0 };
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    save(&run);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    tiny_run_set(&run, "--max_iters=99");
+    tiny_run_set(&run, "--threads=1");
+    assert_int_equal(pl_machine_make(&machine, PL_MACHINE_RUN, &run.config,
+                                     NULL, &run.heap, &err),
+                     PL_OK);
+    assert_int_equal(pl_session_open_train(&run.session, &run.config, &machine,
+                                           &log, &run.heap, &err),
+                     PL_OK);
+    run.is_open = 1;
+    assert_non_null(strstr(heard.text, "max_iters 6 -> 99, threads 2 -> 1\n"));
+    tiny_run_close(&run);
+    heard.text[0] = '\0';
+    tiny_run_set(&run, "--learning_rate=0.5");
+    pl_status status = pl_machine_make(&machine, PL_MACHINE_RUN, &run.config,
+                                       NULL, &run.heap, &err);
+    if (!status)
+        status = pl_session_open_train(&run.session, &run.config, &machine,
+                                       &log, &run.heap, &err);
+    assert_int_equal(status, PL_OK);
+    run.is_open = 1;
+    assert_non_null(strstr(heard.text, "another one from here on"));
+    tiny_run_remove(&run);
+}
+
+static void another_seed_or_other_data_stop_it(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    save(&run);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    assert_refused(&run, "--seed=7", PL_E_CONFIG,
+                   "seed is 1337 in the checkpoint and 7");
+    tiny_run_set(&run, "--seed=1337");
+    cut(&run, "val.bin", 5000);
+    assert_refused(&run, NULL, PL_E_CONFIG, "2500 tokens, and had 3000");
+    tiny_run_remove(&run);
+}
+
+static void a_checkpoint_itself_is_no_out_dir(void **state)
+{
+    (void)state;
+    tiny_run run;
+    char setting[600];
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    save(&run);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    snprintf(setting, sizeof setting, "--out_dir=%s",
+             scratch_path(&run.folder, "out/step-00000000"));
+    assert_refused(&run, setting, PL_E_USAGE, "is a checkpoint itself");
+    tiny_run_remove(&run);
+}
+
+static void an_init_from_that_is_nothing_is_refused(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    assert_refused(&run, "--init_from=gpt2-xl", PL_E_IO, "gpt2-xl");
     tiny_run_remove(&run);
 }
 
@@ -320,13 +573,21 @@ int main(void)
         cmocka_unit_test(the_model_has_every_tensor_of_a_gpt2),
         cmocka_unit_test(the_json_files_say_what_the_model_is),
         cmocka_unit_test(the_settings_of_a_run_come_back),
-        cmocka_unit_test(saving_again_leaves_one_whole_checkpoint),
+        cmocka_unit_test(as_many_old_ones_stay_as_keep_says),
+        cmocka_unit_test(the_best_is_never_removed),
+        cmocka_unit_test(what_a_killed_save_left_is_cleared_away),
+        cmocka_unit_test(an_earlier_run_is_moved_aside_and_can_go_on),
         cmocka_unit_test(another_model_is_refused_with_the_difference),
         cmocka_unit_test(another_way_of_keeping_it_is_refused_by_its_key),
         cmocka_unit_test(small_state_is_small_on_disk),
         cmocka_unit_test(no_checkpoint_says_where_it_looked),
         cmocka_unit_test(a_damaged_checkpoint_is_refused),
-        cmocka_unit_test(what_is_not_there_yet_is_said),
+        cmocka_unit_test(a_damaged_checkpoint_is_passed_over_and_left_alone),
+        cmocka_unit_test(a_checkpoint_without_a_manifest_is_none),
+        cmocka_unit_test(keys_that_may_change_are_said),
+        cmocka_unit_test(another_seed_or_other_data_stop_it),
+        cmocka_unit_test(a_checkpoint_itself_is_no_out_dir),
+        cmocka_unit_test(an_init_from_that_is_nothing_is_refused),
         cmocka_unit_test(data_that_is_too_short_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

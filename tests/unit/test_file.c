@@ -422,44 +422,64 @@ static void renaming_replaces_and_removing_twice_is_fine(void **state)
     assert_int_equal(pl_file_remove(dir.folder, &err), PL_E_IO);
 }
 
-/* Folders, with the system's exchange (0) or by steps (EINVAL). */
-static void swap_folders(int refuse_exchange)
-{
-    const char *a = scratch_path(&dir, "a"), *b = scratch_path(&dir, "b");
-    assert_int_equal(pl_folder_make(a, &err), PL_OK);
-    assert_int_equal(pl_folder_make(b, &err), PL_OK);
-    scratch_write(scratch_path(&dir, "a/f"), "from a", 6);
-    scratch_write(scratch_path(&dir, "b/f"), "from b", 6);
-    if (refuse_exchange)
-        pl_file_fail_at(1, refuse_exchange);
-    assert_int_equal(pl_file_exchange(a, b, &err), PL_OK);
-    assert_holds(scratch_path(&dir, "a/f"), "from b");
-    assert_holds(scratch_path(&dir, "b/f"), "from a");
-    assert_int_equal(scratch_count(dir.folder), 2);
-}
-
-static void two_folders_are_exchanged(void **state)
+static void a_link_is_made_replaced_and_read(void **state)
 {
     (void)state;
-    swap_folders(0);
-}
-
-static void where_the_system_cannot_exchange_three_renames_do(void **state)
-{
-    (void)state;
-    swap_folders(EINVAL);
-}
-
-static void an_exchange_that_fails_midway_is_undone(void **state)
-{
-    (void)state;
-    const char *a = scratch_path(&dir, "a");
-    const char *absent = scratch_path(&dir, "absent");
-    scratch_write(a, "from a", 6);
-    pl_file_fail_at(1, EINVAL);
-    assert_int_equal(pl_file_exchange(a, absent, &err), PL_E_IO);
-    assert_holds(a, "from a");
+    char target[PL_PATH_BYTES];
+    const char *path = scratch_path(&dir, "link");
+    assert_int_equal(pl_link_read(path, target, &err), PL_OK);
+    assert_string_equal(target, "");
+    assert_int_equal(pl_link_replace(path, "one", &err), PL_OK);
+    assert_int_equal(pl_link_replace(path, "two", &err), PL_OK);
+    assert_int_equal(pl_link_read(path, target, &err), PL_OK);
+    assert_string_equal(target, "two");
     assert_int_equal(scratch_count(dir.folder), 1);
+}
+
+static void a_folder_is_no_link_and_is_not_replaced_by_one(void **state)
+{
+    (void)state;
+    char target[PL_PATH_BYTES];
+    const char *path = scratch_path(&dir, "folder");
+    assert_int_equal(pl_folder_make(path, &err), PL_OK);
+    assert_int_equal(pl_link_read(path, target, &err), PL_OK);
+    assert_string_equal(target, "");
+    assert_int_equal(pl_link_replace(path, "one", &err), PL_E_IO);
+    assert_int_equal(scratch_count(dir.folder), 1);
+}
+
+static void count_name(void *context, const char *name)
+{
+    int *seen = context;
+    seen[name[0] - 'a']++;
+}
+
+static void a_walk_sees_every_name_once(void **state)
+{
+    (void)state;
+    int seen[3] = { 0 };
+    scratch_write(scratch_path(&dir, "a"), "1", 1);
+    scratch_write(scratch_path(&dir, "b"), "1", 1);
+    assert_int_equal(pl_folder_make(scratch_path(&dir, "c"), &err), PL_OK);
+    assert_int_equal(pl_folder_walk(dir.folder, count_name, seen, &err), PL_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(seen[i], 1);
+    assert_int_equal(
+        pl_folder_walk(scratch_path(&dir, "none"), count_name, seen, &err),
+        PL_E_IO);
+}
+
+static void a_file_that_was_cut_is_appended_to_there(void **state)
+{
+    (void)state;
+    pl_file file;
+    const char *path = scratch_path(&dir, "f");
+    assert_int_equal(pl_file_create(&file, path, &err), PL_OK);
+    assert_int_equal(pl_file_append(&file, "abcdef", 6, &err), PL_OK);
+    assert_int_equal(pl_file_cut(&file, 2, &err), PL_OK);
+    assert_int_equal(pl_file_append(&file, "X", 1, &err), PL_OK);
+    assert_int_equal(pl_file_close(&file, &err), PL_OK);
+    assert_holds(path, "abX");
 }
 
 static void the_disk_is_asked_at_the_nearest_parent(void **state)
@@ -521,9 +541,10 @@ int main(void)
         TEST(a_flat_folder_is_removed_whole),
         TEST(a_folder_in_the_folder_keeps_everything),
         TEST(renaming_replaces_and_removing_twice_is_fine),
-        TEST(two_folders_are_exchanged),
-        TEST(where_the_system_cannot_exchange_three_renames_do),
-        TEST(an_exchange_that_fails_midway_is_undone),
+        TEST(a_link_is_made_replaced_and_read),
+        TEST(a_folder_is_no_link_and_is_not_replaced_by_one),
+        TEST(a_walk_sees_every_name_once),
+        TEST(a_file_that_was_cut_is_appended_to_there),
         TEST(the_disk_is_asked_at_the_nearest_parent),
         TEST(a_fault_happens_once_at_the_nth_call),
     };

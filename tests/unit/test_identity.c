@@ -138,7 +138,7 @@ typedef struct outcome {
 } outcome;
 
 static const char *const file_names[FILES] = {
-    "out/ckpt/model.safetensors", "out/ckpt/optimizer.safetensors"
+    "out/latest/model.safetensors", "out/latest/optimizer.safetensors"
 };
 
 static void require(pl_status status, const pl_error *err)
@@ -160,8 +160,7 @@ static void make_run(tiny_run *run, const note *settings)
 static void save(tiny_run *run)
 {
     pl_error err = { 0 };
-    require(pl_checkpoint_save(&run->session, PL_CHECKPOINT_NEWEST, &err),
-            &err);
+    require(pl_checkpoint_save(&run->session, &err), &err);
 }
 
 static void train(tiny_run *run, uint64_t until, outcome *out)
@@ -186,7 +185,7 @@ static void finish(tiny_run *run, outcome *out)
     out->val_loss = val.loss;
     save(run);
     require(pl_checkpoint_read_state(&out->state,
-                                     scratch_path(&run->folder, "out/ckpt"),
+                                     scratch_path(&run->folder, "out/latest"),
                                      &heap, &err),
             &err);
     pl_heap_close(&heap);
@@ -294,8 +293,8 @@ static void lay_out(tiny_run *run, const pl_gpt *gpt, pl_heap *heap)
                                (int)gpt->layout.threads, heap, &err),
             &err);
     run->is_open = 1;
-    require(pl_checkpoint_load(session, scratch_path(&run->folder, "out/ckpt"),
-                               &err),
+    require(pl_checkpoint_load(session,
+                               scratch_path(&run->folder, "out/latest"), &err),
             &err);
 }
 

@@ -34,7 +34,7 @@ static void open_sampling(fixture *f, const char *setting)
     if (pl_machine_make(&machine, PL_MACHINE_RUN, &f->config, NULL, &f->heap,
                         &err) ||
         pl_session_open_sample(&f->session, &f->config, &machine,
-                               scratch_path(&f->trained.folder, "out/ckpt"),
+                               scratch_path(&f->trained.folder, "out/latest"),
                                NULL, &f->heap, &err))
         fail_msg("%s", err.text);
 }
@@ -52,7 +52,7 @@ static int set_up(void **state)
     tiny_run_make(&f.trained);
     tiny_run_open(&f.trained);
     tiny_run_train(&f.trained, 5);
-    if (pl_checkpoint_save(&f.trained.session, PL_CHECKPOINT_NEWEST, &err))
+    if (pl_checkpoint_save(&f.trained.session, &err))
         fail_msg("%s", err.text);
     *state = &f;
     return 0;

@@ -265,8 +265,8 @@ static pl_status train_until(tiny_run *run, uint64_t after, pl_error *err)
 static void stop_and_resume(const char *dtype, const char *first,
                             const char *second)
 {
-    static const char *const files[] = { "out/ckpt/model.safetensors",
-                                         "out/ckpt/optimizer.safetensors" };
+    static const char *const files[] = { "out/latest/model.safetensors",
+                                         "out/latest/optimizer.safetensors" };
     tiny_run whole, parts;
     pl_error err = { 0 };
 
@@ -330,8 +330,8 @@ static void the_best_checkpoint_is_kept_apart(void **state)
     tiny_run_open(&run);
     assert_int_equal(train_until(&run, 1000, &err), PL_OK);
     assert_int_equal(
-        pl_checkpoint_read_state(&newest, scratch_path(&run.folder, "out/ckpt"),
-                                 &heap, &err),
+        pl_checkpoint_read_state(
+            &newest, scratch_path(&run.folder, "out/latest"), &heap, &err),
         PL_OK);
     assert_int_equal(
         pl_checkpoint_read_state(&best, scratch_path(&run.folder, "out/best"),
@@ -421,8 +421,7 @@ static void an_overflow_in_float16_is_skipped_and_recovered_from(void **state)
     assert_int_equal(run.session.skipped, 1);
 
     /* and the scale is part of the checkpoint */
-    assert_int_equal(
-        pl_checkpoint_save(&run.session, PL_CHECKPOINT_NEWEST, &err), PL_OK);
+    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
     tiny_run_open(&run);

@@ -1,0 +1,22 @@
+/* hf_text.h: the JSON files that Hugging Face's libraries want beside weights,
+ * composed in session->text (PL_SESSION_TEXT_BYTES of it). Each returns its
+ * length without the zero; 0: such a model has no such file. Touches no
+ * file. */
+#ifndef PL_TRAIN_HF_TEXT_H
+#define PL_TRAIN_HF_TEXT_H
+
+#include "train/session.h"
+
+/* config.json. A model that GPT-2 has no way to say (heads that aren't n_embd /
+ * n_head wide) gets a model_type of its own and a "note" that says why, so that
+ * others refuse it with a reason. */
+PL_MUST_CHECK pl_status pl_hf_config_text(pl_session *session, size_t *bytes,
+                                          pl_error *err);
+/* generation_config.json */
+PL_MUST_CHECK pl_status pl_hf_generation_text(pl_session *session,
+                                              size_t *bytes, pl_error *err);
+/* tokenizer_config.json */
+PL_MUST_CHECK pl_status pl_hf_tokenizer_text(pl_session *session, size_t *bytes,
+                                             pl_error *err);
+
+#endif

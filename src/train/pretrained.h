@@ -1,0 +1,58 @@
+/* pretrained.h: a GPT-2 in a folder as Hugging Face's libraries keep it, ours
+ * among them: config.json and model.safetensors, or several files and
+ * model.safetensors.index.json.
+ *
+ * Names with or without "transformer.", float32, float16, bfloat16 or float64.
+ * Buffers that are no weights (attn.bias, attn.masked_bias) are left out. The
+ * head must be wte itself, or the same bit for bit. What a GPT-2 can't be here
+ * (another activation, another width of the MLP, ...) is refused by its key. */
+#ifndef PL_TRAIN_PRETRAINED_H
+#define PL_TRAIN_PRETRAINED_H
+
+#include "format/safetensors.h"
+#include "train/session.h"
+
+/* ---- config.json ---- */
+
+/* The model that the text describes. `name` (a path) begins every message. */
+PL_MUST_CHECK pl_status pl_pretrained_parse(pl_shape *shape, const char *text,
+                                            size_t bytes, const char *name,
+                                            pl_error *err);
+PL_MUST_CHECK pl_status pl_pretrained_shape(pl_shape *shape, const char *folder,
+                                            pl_heap *heap, pl_error *err);
+
+/* Makes the config's model that of the folder, as nanoGPT's init_from='gpt2'
+ * does: layers, heads, channels, vocabulary, biases, activation; and
+ * block_size, unless that was set to less. What was set to something else is
+ * said. */
+PL_MUST_CHECK pl_status pl_pretrained_apply(pl_config *config,
+                                            const char *folder,
+                                            const pl_log *log, pl_heap *heap,
+                                            pl_error *err);
+
+/* ---- weights ---- */
+
+typedef struct pl_pretrained {
+    pl_safetensors *files;
+    size_t count;
+} pl_pretrained;
+
+enum { PL_PRETRAINED_MAX_FILES = 256 };
+
+/* Opens the files; their headers come from `heap`. */
+PL_MUST_CHECK pl_status pl_pretrained_open(pl_pretrained *pretrained,
+                                           const char *folder, pl_heap *heap,
+                                           pl_error *err);
+void pl_pretrained_close(pl_pretrained *pretrained);
+
+/* PL_E_FORMAT unless it has every weight of `gpt`, in its sizes (of positions
+ * there may be more), and its head is tied. To be asked before memory is
+ * taken. */
+PL_MUST_CHECK pl_status pl_pretrained_check(const pl_pretrained *pretrained,
+                                            const pl_gpt *gpt, pl_error *err);
+
+/* Fills the session's weights, rounded to how it keeps them. */
+PL_MUST_CHECK pl_status pl_pretrained_load(const pl_pretrained *pretrained,
+                                           pl_session *session, pl_error *err);
+
+#endif

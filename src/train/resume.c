@@ -1,0 +1,242 @@
+/* resume.c: see resume.h. */
+#include "train/resume.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+pl_status pl_resume_same_model(const pl_shape *have, const pl_shape *want,
+                               const char *folder, pl_error *err)
+{
+    const struct {
+        const char *key;
+        size_t have, want;
+    } sizes[] = {
+        { "n_layer", have->L, want->L },
+        { "n_head", have->H, want->H },
+        { "n_embd", have->C, want->C },
+        { "head_dim", have->D, want->D },
+        { "vocab_size", have->V, want->V },
+        { "block_size", have->T, want->T },
+        { "bias", have->bias, want->bias },
+        { "activation (0 gelu, 1 gelu_tanh)", have->activation,
+          want->activation },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].have != sizes[i].want)
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s: %s is %zu in the checkpoint and %zu in the "
+                           "config. A checkpoint resumes the model it was "
+                           "made with: set it back, or start anew with another "
+                           "out_dir",
+                           folder, sizes[i].key, sizes[i].have, sizes[i].want);
+    return PL_OK;
+}
+
+static pl_status check_same_data(const pl_resume *resume,
+                                 const pl_session *session, pl_error *err)
+{
+    const pl_checkpoint_state *state = &resume->state;
+    const uint64_t had[] = { state->train_tokens, state->val_tokens };
+    for (int split = 0; split < 2; split++) {
+        const pl_shard_set *shards = &session->dataset.shards[split];
+        if (shards->n_tokens != had[split])
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s: %s has %" PRIu64 " tokens, and had %" PRIu64
+                           " when the checkpoint was written: the data is "
+                           "another. Resume with what it was trained on, or "
+                           "start anew from its weights: --init_from=%s and "
+                           "another out_dir",
+                           resume->folder, shards->name,
+                           (uint64_t)shards->n_tokens, had[split],
+                           resume->folder);
+    }
+    return PL_OK;
+}
+
+/* ---- keys that have changed ---- */
+
+typedef enum change {
+    CHANGE_SAID,  /* changes no number of the run */
+    CHANGE_FELT,  /* the run is another one from here on */
+    CHANGE_FIXED, /* stops it */
+    CHANGE_QUIET, /* says nothing about the run */
+} change;
+
+/* The model's keys are compared as a model, dataset as data. */
+static change change_of(pl_key key)
+{
+    switch (key) {
+    case PL_KEY_seed:
+        return CHANGE_FIXED;
+    case PL_KEY_batch_size:
+    case PL_KEY_gradient_accumulation_steps:
+    case PL_KEY_dropout:
+    case PL_KEY_learning_rate:
+    case PL_KEY_weight_decay:
+    case PL_KEY_beta1:
+    case PL_KEY_beta2:
+    case PL_KEY_grad_clip:
+    case PL_KEY_decay_lr:
+    case PL_KEY_warmup_iters:
+    case PL_KEY_lr_decay_iters:
+    case PL_KEY_min_lr:
+    case PL_KEY_dtype:
+        return CHANGE_FELT;
+    case PL_KEY_out_dir:
+    case PL_KEY_init_from:
+    case PL_KEY_eval_only:
+    case PL_KEY_log_interval:
+        return CHANGE_QUIET;
+    default:
+        return CHANGE_SAID;
+    }
+}
+
+typedef struct changes {
+    char text[768];
+    size_t used;
+    int felt;
+} changes;
+
+static pl_status compare_key(changes *c, const pl_config *had,
+                             const pl_config *now, pl_key key,
+                             const char *folder, pl_error *err)
+{
+    char before[PL_VALUE_BRIEF_BYTES], after[PL_VALUE_BRIEF_BYTES];
+    char full[2][PL_CHECKPOINT_VALUE_BYTES];
+    const char *name = pl_key_row(key)->name;
+    pl_value values[2] = { pl_config_get(had, key), pl_config_get(now, key) };
+    pl_config_value_text(had, key, full[0], sizeof full[0]);
+    pl_config_value_text(now, key, full[1], sizeof full[1]);
+    if (strcmp(full[0], full[1]) == 0)
+        return PL_OK;
+    pl_value_brief(&values[0], before);
+    pl_value_brief(&values[1], after);
+    if (change_of(key) == CHANGE_FIXED)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s: %s is %s in the checkpoint and %s in the config: "
+                       "it decides which data each update sees, so it can't "
+                       "change within a run. Set it back, or start anew from "
+                       "these weights: --init_from=%s and another out_dir",
+                       folder, name, before, after, folder);
+    c->felt |= change_of(key) == CHANGE_FELT;
+    if (c->used < sizeof c->text)
+        c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
+                                    "%s%s %s -> %s", c->used ? ", " : "", name,
+                                    before, after);
+    return PL_OK;
+}
+
+static pl_status compare_keys(const pl_resume *resume,
+                              const pl_session *session, pl_error *err)
+{
+    changes c = { .used = 0 };
+    pl_config *had;
+    pl_heap scratch = pl_heap_make((size_t)16 << 20);
+    pl_status status = pl_heap_take(&scratch, &had, 1, sizeof *had, err);
+    if (!status)
+        status = pl_checkpoint_read_config(had, resume->folder, &scratch, err);
+    for (int i = 0; i < PL_KEY_COUNT && !status; i++) {
+        const pl_key_info *row = pl_key_row((pl_key)i);
+        if (row->type != PL_TYPE_IGNORED && (row->commands & PL_FOR_TRAIN) &&
+            change_of((pl_key)i) != CHANGE_QUIET)
+            status = compare_key(&c, had, session->config, (pl_key)i,
+                                 resume->folder, err);
+    }
+    if (!status && c.used)
+        pl_log_say(session->log, PL_LOG_INFO,
+                   "changed since the checkpoint: %s%s", c.text,
+                   c.felt ? " (the run is another one from here on)" : "");
+    pl_heap_close(&scratch);
+    return status;
+}
+
+/* ---- */
+
+static pl_status refuse_checkpoint(const char *out_dir, pl_error *err)
+{
+    int itself = 0;
+    pl_status status = pl_checkpoint_is(out_dir, &itself, err);
+    if (!status && itself)
+        status = pl_fail(err, PL_E_USAGE,
+                         "%s is a checkpoint itself: a run goes on in the "
+                         "out_dir around it, from the newest that is whole. To "
+                         "go back to this one move the newer ones away; to "
+                         "start another run from it: --init_from=%s and "
+                         "another out_dir",
+                         out_dir, out_dir);
+    return status;
+}
+
+pl_status pl_resume_find(pl_resume *resume, pl_session *session, pl_error *err)
+{
+    const char *out_dir = session->config->out_dir, *folder = resume->folder;
+    pl_status status = refuse_checkpoint(out_dir, err);
+    if (!status)
+        status = pl_checkpoint_find(resume->folder, out_dir, PL_WANT_NEWEST,
+                                    PL_SCOPE_ALL, session->log, session->heap,
+                                    err);
+    if (!status)
+        status = pl_checkpoint_read_state(&resume->state, folder, session->heap,
+                                          err);
+    if (!status)
+        status = pl_resume_same_model(&resume->state.shape, &session->shape,
+                                      folder, err);
+    if (!status)
+        status = pl_checkpoint_check_tokenizer(session, folder, err);
+    if (!status)
+        status = check_same_data(resume, session, err);
+    if (!status)
+        status = compare_keys(resume, session, err);
+    if (!status)
+        status = pl_checkpoint_check(session, folder, err);
+    return status;
+}
+
+/* The best so far, by what its own folder says; if that can't be read, there
+ * is none, and the next evaluation makes one. */
+static void find_best(pl_outdir *outdir, pl_heap *heap)
+{
+    char link[PL_PATH_BYTES], target[PL_PATH_BYTES], folder[PL_PATH_BYTES];
+    pl_checkpoint_state state;
+    pl_status status = pl_path_join(link, outdir->path, PL_OUTDIR_BEST, NULL);
+    if (!status)
+        status = pl_link_read(link, target, NULL);
+    if (status || !pl_outdir_step_of(target, &outdir->best)) {
+        outdir->best = PL_OUTDIR_NO_STEP;
+        return;
+    }
+    status = pl_path_join(folder, outdir->path, target, NULL);
+    if (!status)
+        status = pl_checkpoint_read_state(&state, folder, heap, NULL);
+    if (!status)
+        outdir->best_loss = state.val_loss;
+}
+
+pl_status pl_resume_load(const pl_resume *resume, pl_session *session,
+                         pl_error *err)
+{
+    const pl_checkpoint_state *state = &resume->state;
+    pl_status status = pl_checkpoint_load(session, resume->folder, err);
+    if (!status && !session->config->eval_only)
+        status = pl_metrics_open(&session->metrics, session->config->out_dir,
+                                 state->metrics_bytes, session->log, err);
+    if (status)
+        return status;
+    session->step = state->step;
+    session->skipped = state->skipped;
+    session->best_val_loss = state->best_val_loss;
+    session->val_loss = state->val_loss;
+    if (session->scaler.active && state->scaler.active)
+        session->scaler = state->scaler;
+    if (!session->config->eval_only) {
+        session->outdir.newest = state->step;
+        find_best(&session->outdir, session->heap);
+    }
+    pl_log_say(session->log, PL_LOG_INFO,
+               "Resuming training from %s at iteration %" PRIu64,
+               resume->folder, state->step);
+    return PL_OK;
+}

@@ -1,0 +1,238 @@
+/* session_model.c: sessions that need a model and nothing else of a run:
+ * sampling and evaluation. */
+#include "train/checkpoint.h"
+#include "train/pretrained.h"
+#include "train/rehearse.h"
+#include "train/resume.h"
+#include "train/runplan.h"
+
+#include <math.h>
+
+/* ---- the model in a folder ---- */
+
+typedef struct model {
+    const char *folder;
+    pl_shape shape;
+    uint64_t step;
+    pl_pretrained weights;
+} model;
+
+/* A checkpoint says more of itself than config.json has room for. */
+static pl_status read_model(model *m, const char *folder, pl_heap *heap,
+                            pl_error *err)
+{
+    pl_checkpoint_state state;
+    int is_ours = 0;
+    *m = (model){ .folder = folder };
+    pl_status status = pl_checkpoint_is(folder, &is_ours, err);
+    if (!status && is_ours)
+        status = pl_checkpoint_read_state(&state, folder, heap, err);
+    if (!status && is_ours) {
+        m->shape = state.shape;
+        m->step = state.step;
+    } else if (!status) {
+        status = pl_pretrained_shape(&m->shape, folder, heap, err);
+    }
+    if (!status)
+        status = pl_pretrained_open(&m->weights, folder, heap, err);
+    return status;
+}
+
+static pl_session begin(const pl_config *config, const pl_log *log,
+                        pl_heap *heap)
+{
+    return (pl_session){
+        .config = config,
+        .log = log,
+        .heap = heap,
+        .best_val_loss = HUGE_VAL,
+        .val_loss = HUGE_VAL,
+        .outdir = { .lock = PL_FILE_CLOSED },
+        .metrics = PL_METRICS_CLOSED,
+    };
+}
+
+static size_t needed_bytes(pl_session *session)
+{
+    size_t arena = session->gpt.placement.arena_bytes;
+    session->reserve_bytes = pl_run_plan_reserve(&session->shape,
+                                                 &session->gpt.layout, arena,
+                                                 session->heap->taken_bytes);
+    return arena + session->reserve_bytes;
+}
+
+static pl_status check_budget(pl_session *session, const pl_machine *machine,
+                              const char *what, pl_error *err)
+{
+    size_t needed = needed_bytes(session);
+    if (needed <= machine->budget_bytes)
+        return PL_OK;
+    return pl_fail(err, PL_E_MEMORY,
+                   "%s needs %zu bytes (arena %zu + reserve %zu), the budget "
+                   "is %zu (%s)",
+                   what, needed, session->gpt.placement.arena_bytes,
+                   session->reserve_bytes, machine->budget_bytes,
+                   machine->budget_from);
+}
+
+/* ---- sampling ---- */
+
+/* What the weights and the tokenizer must agree on. */
+static pl_status check_sampling(const pl_session *session, const char *folder,
+                                pl_error *err)
+{
+    if (session->tokenizer.kind == PL_TOKENIZER_NONE)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s has no tokenizer, since the data it was trained on "
+                       "had none. For GPT-2's tokens put GPT-2's vocabulary "
+                       "there, as vocab.json and merges.txt or as "
+                       "tokenizer.json: `plimsoll prepare --tokenizer=gpt2` "
+                       "writes one beside the tokens",
+                       folder);
+    if ((size_t)session->tokenizer.vocab_size > session->shape.V)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: the tokenizer has %d tokens, the model knows "
+                       "%zu: they do not belong together",
+                       folder, session->tokenizer.vocab_size, session->shape.V);
+    return PL_OK;
+}
+
+static pl_status plan_sampling(pl_session *session, const model *m,
+                               pl_error *err)
+{
+    pl_gpt_layout layout;
+    pl_status status = pl_dataset_read_tokenizer(&session->tokenizer, m->folder,
+                                                 session->heap, err);
+    session->shape = m->shape;
+    if (!status)
+        status = check_sampling(session, m->folder, err);
+    if (!status)
+        status = pl_gpt_layout_make(&layout, &session->shape, session->config,
+                                    PL_FOR_SAMPLING, session->heap, err);
+    if (!status)
+        status = pl_gpt_make(&session->gpt, &session->shape, &layout,
+                             session->heap, err);
+    return status;
+}
+
+pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
+                                 const pl_machine *machine, const char *folder,
+                                 const pl_log *log, pl_heap *heap,
+                                 pl_error *err)
+{
+    model m;
+    *session = begin(config, log, heap);
+    pl_session_say_device(config, log);
+    pl_status status = read_model(&m, folder, heap, err);
+    if (status)
+        return status;
+    status = plan_sampling(session, &m, err);
+    if (!status)
+        status = pl_pretrained_check(&m.weights, &session->gpt, err);
+    if (!status)
+        status = check_budget(session, machine, "sampling", err);
+    if (!status)
+        status = pl_session_open_device(session, err);
+    if (status)
+        goto close_weights;
+    status = pl_pretrained_load(&m.weights, session, err);
+    if (status)
+        pl_device_close(session->device);
+
+close_weights:
+    pl_pretrained_close(&m.weights);
+    return status;
+}
+
+/* ---- evaluation ---- */
+
+/* Halves what is evaluated at once until it fits; the loss is the same. */
+static pl_status plan_evaluation(pl_session *session, const pl_machine *machine,
+                                 pl_error *err)
+{
+    pl_gpt_layout layout;
+    pl_status status = pl_gpt_layout_make(&layout, &session->shape,
+                                          session->config, PL_FOR_EVALUATION,
+                                          session->heap, err);
+    while (!status) {
+        pl_heap trial = pl_heap_make(session->heap->limit_bytes);
+        status = pl_gpt_make(&session->gpt, &session->shape, &layout, &trial,
+                             err);
+        size_t needed = status ? 0 : needed_bytes(session) + trial.taken_bytes;
+        pl_heap_close(&trial);
+        if (status || needed <= machine->budget_bytes)
+            break;
+        if (layout.eval_micro > 1)
+            layout.eval_micro /= 2;
+        else if (layout.chunk_rows > 1)
+            layout.chunk_rows /= 2;
+        else
+            break;
+    }
+    if (!status)
+        status = pl_gpt_make(&session->gpt, &session->shape, &layout,
+                             session->heap, err);
+    return status ? status : check_budget(session, machine, "evaluation", err);
+}
+
+/* The data's tokens must be ones that the model knows. */
+static pl_status check_vocabulary(const pl_session *session, const model *m,
+                                  pl_error *err)
+{
+    const pl_tokenizer *tokenizer = &session->tokenizer;
+    if (tokenizer->kind != PL_TOKENIZER_NONE &&
+        (size_t)tokenizer->vocab_size > m->shape.V)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s knows %zu tokens, the tokenizer of %s has %d: they "
+                       "do not belong together",
+                       m->folder, m->shape.V, session->dataset.folder,
+                       tokenizer->vocab_size);
+    return PL_OK;
+}
+
+static pl_status open_eval(pl_session *session, const pl_machine *machine,
+                           const model *m, pl_error *err)
+{
+    pl_status status = check_vocabulary(session, m, err);
+    session->shape = m->shape;
+    session->step = m->step;
+    if (!status && (size_t)session->config->block_size < m->shape.T)
+        session->shape.T = (size_t)session->config->block_size;
+    if (!status)
+        status = plan_evaluation(session, machine, err);
+    if (!status)
+        status = pl_pretrained_check(&m->weights, &session->gpt, err);
+    if (!status)
+        status = pl_session_open_device(session, err);
+    if (status)
+        return status;
+    session->machine = *machine;
+    status = pl_rehearse(session, err);
+    if (!status)
+        status = pl_pretrained_load(&m->weights, session, err);
+    if (status)
+        pl_device_close(session->device);
+    return status;
+}
+
+pl_status pl_session_open_eval(pl_session *session, const pl_config *config,
+                               const pl_machine *machine, const char *folder,
+                               const pl_log *log, pl_heap *heap, pl_error *err)
+{
+    model m;
+    *session = begin(config, log, heap);
+    pl_session_say_device(config, log);
+    pl_status status = pl_session_open_tokens(session, err);
+    if (status)
+        return status;
+    status = read_model(&m, folder, heap, err);
+    if (!status)
+        status = open_eval(session, machine, &m, err);
+    pl_pretrained_close(&m.weights);
+    if (status) {
+        pl_dataset_close(&session->dataset);
+        return status;
+    }
+    pl_heap_seal(heap);
+    return PL_OK;
+}
