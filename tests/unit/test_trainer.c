@@ -344,6 +344,53 @@ static void the_best_checkpoint_is_kept_apart(void **state)
     tiny_run_remove(&run);
 }
 
+static int has_step(const tiny_run *run, int step)
+{
+    char name[64];
+    snprintf(name, sizeof name, "out/step-%08d/manifest.json", step);
+    return scratch_has(scratch_path(&run->folder, name));
+}
+
+/* Trains 7 updates, evaluating every 3, and says which steps were saved. */
+static void assert_saves(const char *setting, const char *more, int improving,
+                         const char *want)
+{
+    tiny_run run;
+    pl_error err = { 0 };
+    char saved[16] = "";
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--max_iters=7");
+    tiny_run_set(&run, "--eval_interval=3");
+    tiny_run_set(&run, "--keep=20");
+    tiny_run_set(&run, setting);
+    tiny_run_set(&run, more);
+    if (!improving)
+        tiny_run_set(&run, "--learning_rate=0.0");
+    tiny_run_set(&run, "--min_lr=0.0");
+    tiny_run_open(&run);
+    assert_int_equal(train_until(&run, 1000, &err), PL_OK);
+    for (int i = 0; i < 10; i++)
+        if (has_step(&run, i))
+            snprintf(saved + strlen(saved), 2, "%d", i);
+    assert_string_equal(saved, want);
+    tiny_run_remove(&run);
+}
+
+static void it_saves_when_the_config_says(void **state)
+{
+    (void)state;
+    const char *always = "--always_save_checkpoint=True",
+               *best = "--always_save_checkpoint=False";
+    /* the last one is the end of the run */
+    assert_saves(always, "--save_interval=None", 1, "367");
+    assert_saves(always, "--save_interval=2", 1, "2467");
+    assert_saves(always, "--save_interval=100", 1, "7");
+    assert_saves(best, "--save_interval=None", 1, "367");
+    assert_saves(best, "--save_interval=None", 0, "7");
+    assert_saves(best, "--save_interval=5", 0, "57");
+    assert_saves(best, "--save_interval=5", 1, "3567");
+}
+
 static void eval_only_changes_and_writes_nothing(void **state)
 {
     (void)state;
@@ -433,22 +480,57 @@ static void an_overflow_in_float16_is_skipped_and_recovered_from(void **state)
 static void a_run_that_has_diverged_stops_with_advice(void **state)
 {
     (void)state;
-    tiny_run run;
-    pl_error err = { 0 };
-    float nan = NAN;
+    for (int saves = 0; saves < 2; saves++) {
+        tiny_run run;
+        pl_error err = { 0 };
+        float nan = NAN;
 
-    tiny_run_make(&run);
-    tiny_run_set(&run, "--max_iters=100");
-    tiny_run_open(&run);
-    pl_device_write(run.session.device, run.session.gpt.weights[0], 0, &nan,
-                    sizeof nan);
-    for (size_t i = 0; i < 61; i++) /* every token's first channel */
-        pl_device_write(run.session.device, run.session.gpt.weights[0],
-                        i * 24 * sizeof nan, &nan, sizeof nan);
-    assert_int_equal(train_until(&run, 1000, &err), PL_E_CONFIG);
-    assert_non_null(strstr(err.text, "learning_rate"));
-    assert_int_equal(run.session.step, 10);
-    tiny_run_remove(&run);
+        tiny_run_make(&run);
+        tiny_run_set(&run, "--max_iters=100");
+        tiny_run_set(&run, saves ? "--max_skipped=4" : "--max_skipped=10");
+        tiny_run_open(&run);
+        if (saves) {
+            tiny_run_train(&run, 2);
+            assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+        }
+        for (size_t i = 0; i < 61; i++) /* every token's first channel */
+            pl_device_write(run.session.device, run.session.gpt.weights[0],
+                            i * 24 * sizeof nan, &nan, sizeof nan);
+        assert_int_equal(train_until(&run, 1000, &err), PL_E_CONFIG);
+        assert_non_null(strstr(err.text, "learning_rate"));
+        assert_non_null(strstr(err.text, saves ? "out/step-00000002"
+                                               : "there is none yet"));
+        assert_int_equal(run.session.step, saves ? 6 : 10);
+        assert_int_equal(run.session.skipped, saves ? 4 : 10);
+        /* weights that are not numbers are not saved */
+        assert_false(has_step(&run, saves ? 6 : 10));
+        tiny_run_remove(&run);
+    }
+}
+
+/* In every dtype: the loss and the metrics say it, the count too. */
+static void what_is_not_finite_is_skipped_in_every_dtype(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tiny_run run;
+        pl_update_event event;
+        pl_error err = { 0 };
+        const float inf = HUGE_VALF;
+        tiny_run_make(&run);
+        tiny_run_set(&run, dtypes[i]);
+        tiny_run_open(&run);
+        tiny_run_train(&run, 1);
+        pl_device_write(run.session.device, run.session.gpt.weights[1], 0, &inf,
+                        sizeof inf);
+        unsigned long long before = tiny_run_hash(&run);
+        assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
+        assert_true(event.skipped);
+        assert_true(tiny_run_hash(&run) == before);
+        assert_int_equal(run.session.skipped, 1);
+        assert_int_equal(run.session.step, 2);
+        tiny_run_remove(&run);
+    }
 }
 
 int main(void)
@@ -467,10 +549,12 @@ int main(void)
         cmocka_unit_test(the_loss_falls),
         cmocka_unit_test(a_stopped_and_resumed_run_equals_an_uninterrupted_one),
         cmocka_unit_test(the_best_checkpoint_is_kept_apart),
+        cmocka_unit_test(it_saves_when_the_config_says),
         cmocka_unit_test(eval_only_changes_and_writes_nothing),
         cmocka_unit_test(not_finite_gradients_leave_the_weights_alone),
         cmocka_unit_test(an_overflow_in_float16_is_skipped_and_recovered_from),
         cmocka_unit_test(a_run_that_has_diverged_stops_with_advice),
+        cmocka_unit_test(what_is_not_finite_is_skipped_in_every_dtype),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,165 @@
+/* Tests of train/metrics: whole lines, each step once, whatever happens. */
+#include "support/scratch.h"
+#include "train/metrics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static scratch dir;
+static pl_error err;
+
+static int set_up(void **state)
+{
+    (void)state;
+    scratch_open(&dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    pl_file_fail_at(0, 0);
+    pl_file_fail_every(0, 0);
+    scratch_close(&dir);
+    return 0;
+}
+
+static void update(pl_metrics *m, uint64_t step)
+{
+    const pl_update_event e = { .step = step,
+                                .loss = 2.5,
+                                .step_ms = 1.0,
+                                .learning_rate = 0.001,
+                                .grad_norm = 0.5,
+                                .loss_scale = 1.0 };
+    pl_metrics_updated(m, &e);
+}
+
+static void open_at(pl_metrics *m, uint64_t bytes, const pl_log *log)
+{
+    if (pl_metrics_open(m, dir.folder, bytes, log, &err))
+        fail_msg("%s", err.text);
+}
+
+static void assert_holds(const char *want)
+{
+    size_t bytes;
+    char *text = scratch_read(scratch_path(&dir, "metrics.jsonl"), &bytes);
+    assert_non_null(text);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+#define REST                                                                   \
+    ", \"loss\": 2.5, \"lr\": 0.001, \"grad_norm\": 0.5, \"loss_scale\": 1, "  \
+    "\"skipped\": 0, \"step_ms\": 1}\n"
+#define LINE(step) "{\"step\": " step REST
+
+static void there_is_a_line_for_every_event(void **state)
+{
+    (void)state;
+    pl_metrics m;
+    const pl_eval_event e = { .step = 1,
+                              .train = { .loss = 1.5, .standard_error = 0.25 },
+                              .val = { .loss = 1.75,
+                                       .standard_error = (double)NAN } };
+    open_at(&m, 0, NULL);
+    update(&m, 0);
+    pl_metrics_evaluated(&m, &e);
+    update(&m, 1);
+    pl_metrics_close(&m);
+    assert_holds(LINE("0") "{\"step\": 1, \"train_loss\": 1.5, \"val_loss\": "
+                           "1.75, \"train_error\": 0.25, \"val_error\": "
+                           "null}\n" LINE("1"));
+}
+
+static void a_resumed_run_goes_on_where_its_checkpoint_was(void **state)
+{
+    (void)state;
+    pl_metrics m;
+    open_at(&m, 0, NULL);
+    update(&m, 0);
+    update(&m, 1);
+    uint64_t at = pl_metrics_bytes(&m);
+    update(&m, 2);
+    update(&m, 3);
+    pl_metrics_close(&m);
+    open_at(&m, at, NULL);
+    update(&m, 2);
+    pl_metrics_close(&m);
+    assert_holds(LINE("0") LINE("1") LINE("2"));
+    open_at(&m, 0, NULL); /* a new run */
+    update(&m, 0);
+    pl_metrics_close(&m);
+    assert_holds(LINE("0"));
+}
+
+static void count_note(void *context, pl_log_level level, const char *text)
+{
+    (void)level;
+    (void)text;
+    ++*(int *)context;
+}
+
+/* Somebody shortened it, or took it away. */
+static void what_is_missing_is_said_and_half_a_line_goes(void **state)
+{
+    (void)state;
+    int said = 0;
+    pl_log log = { count_note, &said };
+    pl_metrics m;
+    scratch_write(scratch_path(&dir, "metrics.jsonl"),
+                  LINE("0") "{\"step\": 1,", strlen(LINE("0")) + 11);
+    open_at(&m, 5000, &log);
+    update(&m, 7);
+    pl_metrics_close(&m);
+    assert_holds(LINE("0") LINE("7"));
+    assert_int_equal(said, 1);
+    remove(scratch_path(&dir, "metrics.jsonl"));
+    open_at(&m, 5000, &log);
+    update(&m, 8);
+    pl_metrics_close(&m);
+    assert_holds(LINE("8"));
+}
+
+static void a_full_disk_loses_lines_but_never_half_of_one(void **state)
+{
+    (void)state;
+    int said = 0;
+    pl_log log = { count_note, &said };
+    pl_metrics m;
+    open_at(&m, 0, &log);
+    update(&m, 0);
+    pl_file_fail_every(1, ENOSPC);
+    update(&m, 1);
+    update(&m, 2);
+    pl_file_fail_every(0, 0);
+    assert_int_equal(said, 1); /* once, not for every line */
+    /* half of one was written before the disk was full */
+    assert_int_equal(pl_file_append(&m.file, "{\"step\": 3, \"los", 15, &err),
+                     PL_OK);
+    update(&m, 4);
+    pl_metrics_close(&m);
+    assert_holds(LINE("0") LINE("4"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(there_is_a_line_for_every_event),
+        TEST(a_resumed_run_goes_on_where_its_checkpoint_was),
+        TEST(what_is_missing_is_said_and_half_a_line_goes),
+        TEST(a_full_disk_loses_lines_but_never_half_of_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
