@@ -1,0 +1,24 @@
+/* config.json of a GPT-2 from outside: refused with a message, or a shape that
+ * this program can count with. */
+#include "fuzz/fuzz.h"
+#include "train/pretrained.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pl_shape s;
+    pl_error err = { .status = PL_OK };
+    pl_status status = pl_pretrained_parse(&s, (const char *)data, size, "fuzz",
+                                           &err);
+    const size_t most = (size_t)1 << 30;
+    if (status) {
+        if (err.status != status || err.text[0] == '\0')
+            abort();
+    } else if (s.L < 1 || s.L > PL_MAX_LAYERS || s.H < 1 || s.D < 1 ||
+               s.A != s.H * s.D || s.A > (size_t)1 << 28 || s.C < 1 ||
+               s.C > most || s.V < 1 || s.V > most || s.T < 1 || s.T > most) {
+        abort();
+    }
+    return 0;
+}
