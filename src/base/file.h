@@ -204,6 +204,10 @@ PL_MUST_CHECK pl_status pl_disk_free_bytes(const char *path, uint64_t *bytes,
 
 typedef enum pl_disk_medium { PL_DISK_STORAGE, PL_DISK_MEMORY } pl_disk_medium;
 
+/* Whether `path` lies on the disk (file system) of an open file. */
+PL_MUST_CHECK pl_status pl_file_same_disk(const pl_file *file, const char *path,
+                                          int *same, pl_error *err);
+
 /* Whether files under `path` take memory (tmpfs, ramfs): they count against
  * the budget. Looks at the nearest existing parent likewise. */
 PL_MUST_CHECK pl_status pl_disk_look(const char *path, pl_disk_medium *medium,

@@ -178,9 +178,7 @@ pl_status pl_checkpoint_save(pl_session *session, pl_error *err)
     char name[PL_OUTDIR_NAME_BYTES];
     writing w = { .session = session, .manifest = { .step = session->step } };
     pl_outdir_name(name, session->step);
-    pl_status status = pl_folder_make(outdir->path, err);
-    if (!status)
-        status = pl_outdir_begin(outdir, w.folder, err);
+    pl_status status = pl_outdir_begin(outdir, w.folder, err);
     if (!status)
         status = write_all(&w, err);
     if (!status)

@@ -208,10 +208,29 @@ static pl_status clean(const pl_outdir *outdir, const char *name, pl_error *err)
     return status ? status : pl_folder_remove_flat(path, err);
 }
 
+/* A mount that is gone leaves an empty folder: what is written there is hidden
+ * when it comes back. */
+static pl_status check_disk(const pl_outdir *outdir, pl_error *err)
+{
+    int same = 0;
+    pl_status status = pl_file_same_disk(&outdir->lock, outdir->path, &same,
+                                         err);
+    if (!status && !same)
+        status = pl_fail(err, PL_E_IO,
+                         "%s is not on the disk where the run began: was it "
+                         "unmounted, or replaced?",
+                         outdir->path);
+    return status;
+}
+
 pl_status pl_outdir_begin(pl_outdir *outdir, char folder[PL_PATH_BYTES],
                           pl_error *err)
 {
-    pl_status status = clean(outdir, SAVING, err);
+    pl_status status = pl_folder_make(outdir->path, err);
+    if (!status)
+        status = check_disk(outdir, err);
+    if (!status)
+        status = clean(outdir, SAVING, err);
     if (!status)
         status = path_of(outdir, folder, SAVING, err);
     if (!status)
@@ -240,30 +259,54 @@ static pl_status remove_step(const pl_outdir *outdir, const char *name,
     return status ? status : pl_folder_remove_flat(to, err);
 }
 
-/* Frees the place of a step. What stands there is this run's own, written
- * before; or it was passed over when the run was resumed, and stays under
- * another name. */
-static pl_status free_place(const pl_outdir *outdir, const char *name,
-                            uint64_t step, pl_error *err)
+static void find_newer(void *context, const char *name)
 {
+    uint64_t step, *newest = context; /* [0]: ours, [1]: one that is newer */
+    if (pl_outdir_step_of(name, &step) && step > newest[0])
+        newest[1] = step;
+}
+
+/* What is newer than the run itself was passed over when it was resumed. It
+ * gets another name before the run comes by its step again, or takes it for one
+ * of its own that are kept and removed; its content stays. */
+static pl_status set_aside(pl_outdir *outdir, uint64_t step, pl_error *err)
+{
+    char name[PL_OUTDIR_NAME_BYTES], stem[2 * PL_OUTDIR_NAME_BYTES];
     char path[PL_PATH_BYTES], aside[PL_PATH_BYTES];
-    char stem[2 * PL_OUTDIR_NAME_BYTES];
-    pl_file_kind kind;
-    pl_status status = path_of(outdir, path, name, err);
-    if (!status)
-        status = pl_file_look_at(path, &kind, err);
-    if (status || kind == PL_FILE_ABSENT)
-        return status;
-    if (step == outdir->newest)
-        return remove_step(outdir, name, err);
+    pl_status status = PL_OK;
+    if (step == outdir->best) { /* no link points to nothing */
+        status = path_of(outdir, path, PL_OUTDIR_BEST, err);
+        if (!status)
+            status = pl_file_remove(path, err);
+        outdir->best = PL_OUTDIR_NO_STEP;
+        outdir->best_loss = HUGE_VAL;
+    }
+    pl_outdir_name(name, step);
     snprintf(stem, sizeof stem, "damaged-%s", name);
-    status = free_name(outdir, aside, stem, err);
+    if (!status)
+        status = path_of(outdir, path, name, err);
+    if (!status)
+        status = free_name(outdir, aside, stem, err);
     if (!status)
         status = pl_file_rename(path, aside, err);
     if (!status)
         pl_log_say(outdir->log, PL_LOG_NOTE,
-                   "%s makes room for a new one: it is %s now", path, aside);
+                   "%s, which was passed over, is %s now", path, aside);
     return status;
+}
+
+static pl_status set_newer_aside(pl_outdir *outdir, pl_error *err)
+{
+    while (outdir->newest != PL_OUTDIR_NO_STEP) {
+        uint64_t steps[2] = { outdir->newest, outdir->newest };
+        pl_status status = pl_folder_walk(outdir->path, find_newer, steps, err);
+        if (status || steps[1] == steps[0])
+            return status;
+        status = set_aside(outdir, steps[1], err);
+        if (status)
+            return status;
+    }
+    return PL_OK;
 }
 
 typedef struct candidates {
@@ -334,7 +377,9 @@ pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
     if (!status)
         status = path_of(outdir, to, name, err);
     if (!status)
-        status = free_place(outdir, name, step, err);
+        status = set_newer_aside(outdir, err);
+    if (!status && step == outdir->newest) /* once more, by this run itself */
+        status = remove_step(outdir, name, err);
     if (!status)
         status = pl_file_rename(from, to, err);
     if (!status)

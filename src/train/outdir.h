@@ -3,6 +3,7 @@
  *   step-00000020   a checkpoint, whole: it got its name by a rename
  *   latest, best    links to two of them
  *   earlier-1       what an earlier run had left here
+ *   damaged-...     a checkpoint that was passed over when a run was resumed
  *   .saving         a checkpoint that is being written
  *   .removing       one that is being removed
  *   .lock           held while a run writes here; dies with its process
@@ -60,7 +61,8 @@ void pl_outdir_close(pl_outdir *outdir);
 PL_MUST_CHECK pl_status pl_outdir_move_earlier(pl_outdir *outdir, pl_heap *heap,
                                                pl_error *err);
 
-/* An empty folder to write a checkpoint into. */
+/* An empty folder to write a checkpoint into. out_dir is made again if it is
+ * gone, but not on another disk. */
 PL_MUST_CHECK pl_status pl_outdir_begin(pl_outdir *outdir,
                                         char folder[PL_PATH_BYTES],
                                         pl_error *err);

@@ -71,21 +71,17 @@ static void save_with_a_fault(tiny_run *run, long nth, int error, int *ended)
 static void a_failing_save_leaves_whole_checkpoints(void **state)
 {
     (void)state;
-    static const int errors[] = { EIO, ENOSPC };
     tiny_run run;
     pl_error err = { 0 };
+    int ended = 0;
     tiny_run_make(&run);
     tiny_run_set(&run, "--keep=0");
     tiny_run_open(&run);
     run.session.val_loss = 4.0;
     assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
-    for (size_t e = 0; e < 2; e++) {
-        int ended = 0;
-        run.session.outdir.best_loss = 4.0;
-        for (long nth = 1; nth < MANY && !ended; nth++)
-            save_with_a_fault(&run, nth, errors[e], &ended);
-        assert_true(ended);
-    }
+    for (long nth = 1; nth < MANY && !ended; nth++)
+        save_with_a_fault(&run, nth, nth % 2 ? EIO : ENOSPC, &ended);
+    assert_true(ended);
     tiny_run_remove(&run);
 }
 
@@ -160,7 +156,7 @@ static void a_run_goes_on_whatever_the_disk_refuses(void **state)
     unsigned long long hash = tiny_run_hash(&run);
     tiny_run_remove(&run);
     int happened = 1, all = getenv("PL_TEST_LONG") != NULL;
-    for (long nth = 1; nth < MANY && happened; nth += all ? 1 : 1 + nth / 8)
+    for (long nth = 1; nth < MANY && happened; nth += all ? 1 : 1 + nth / 4)
         happened = train_on_bad_disk(nth, nth % 2 ? ENOSPC : EIO, hash);
     assert_false(happened);
 }
@@ -229,5 +225,6 @@ int main(void)
         cmocka_unit_test(a_failing_allocation_is_an_error_and_leaks_nothing),
         cmocka_unit_test(a_failing_read_is_an_error_and_leaks_nothing),
     };
+    scratch_in_memory();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

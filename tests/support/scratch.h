@@ -14,6 +14,9 @@ typedef struct scratch {
 /* Makes a folder under $PLIMSOLL_TMP or /tmp; closing removes it with all
  * that is in it. */
 void scratch_open(scratch *s);
+/* From now on under /dev/shm, where that is a folder that can be written: for
+ * tests that sync thousands of files. Call first thing in main. */
+void scratch_in_memory(void);
 void scratch_close(scratch *s);
 /* A folder with all that is in it; nothing happens if there is none. */
 void scratch_remove(const char *folder);

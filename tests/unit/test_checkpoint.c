@@ -130,131 +130,6 @@ static void the_settings_of_a_run_come_back(void **state)
     tiny_run_remove(&run);
 }
 
-/* ---- what stays ---- */
-
-/* The step that a link of out_dir points to. */
-static long linked(const tiny_run *run, const char *link)
-{
-    char target[PL_PATH_BYTES];
-    uint64_t step;
-    pl_error err = { 0 };
-    if (pl_link_read(scratch_path(&run->folder, link), target, &err))
-        fail_msg("%s", err.text);
-    return pl_outdir_step_of(target, &step) ? (long)step : -1;
-}
-
-static int has_step(const tiny_run *run, uint64_t step)
-{
-    char name[PL_OUTDIR_NAME_BYTES], path[64];
-    pl_outdir_name(name, step);
-    snprintf(path, sizeof path, "out/%s", name);
-    return scratch_count(scratch_path(&run->folder, path)) == 9;
-}
-
-static void as_many_old_ones_stay_as_keep_says(void **state)
-{
-    (void)state;
-    for (int keep = 0; keep < 3; keep++) {
-        tiny_run run;
-        char setting[32];
-        snprintf(setting, sizeof setting, "--keep=%d", keep);
-        tiny_run_make(&run);
-        tiny_run_set(&run, setting);
-        tiny_run_open(&run);
-        for (int i = 0; i < 5; i++) {
-            save(&run);
-            tiny_run_train(&run, 1);
-        }
-        for (int step = 0; step < 5; step++)
-            assert_int_equal(has_step(&run, (uint64_t)step), step >= 4 - keep);
-        assert_int_equal(linked(&run, "out/latest"), 4);
-        /* beside them: latest, metrics.jsonl and the lock */
-        assert_int_equal(scratch_count(scratch_path(&run.folder, "out")),
-                         keep + 1 + 3);
-        tiny_run_remove(&run);
-    }
-}
-
-static void the_best_is_never_removed(void **state)
-{
-    (void)state;
-    static const double losses[] = { 3.0, 2.0, 2.5, 2.6, 1.9, 2.2, 2.3, 2.0 };
-    static const long best[] = { 0, 1, 1, 1, 4, 4, 4, 4 };
-    tiny_run run;
-    tiny_run_make(&run);
-    tiny_run_set(&run, "--keep=1");
-    tiny_run_open(&run);
-    for (int i = 0; i < 8; i++) {
-        run.session.val_loss = losses[i];
-        save(&run);
-        assert_int_equal(linked(&run, "out/best"), best[i]);
-        assert_true(has_step(&run, (uint64_t)best[i]));
-        tiny_run_train(&run, 1);
-    }
-    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 3 + 4);
-
-    /* a resumed run knows it: 1.95 is no improvement, 1.85 is */
-    tiny_run_close(&run);
-    tiny_run_set(&run, "--init_from=resume");
-    tiny_run_open(&run);
-    assert_int_equal(run.session.step, 7);
-    assert_true(run.session.outdir.best_loss == 1.9);
-    tiny_run_train(&run, 1);
-    run.session.val_loss = 1.95;
-    save(&run);
-    assert_int_equal(linked(&run, "out/best"), 4);
-    tiny_run_train(&run, 1);
-    run.session.val_loss = 1.85;
-    save(&run);
-    assert_int_equal(linked(&run, "out/best"), 9);
-    assert_false(has_step(&run, 4));
-    tiny_run_remove(&run);
-}
-
-static void what_a_killed_save_left_is_cleared_away(void **state)
-{
-    (void)state;
-    tiny_run run;
-    pl_error err = { 0 };
-    tiny_run_make(&run);
-    tiny_run_open(&run);
-    assert_int_equal(
-        pl_folder_make(scratch_path(&run.folder, "out/.saving"), &err), PL_OK);
-    scratch_write(scratch_path(&run.folder, "out/.saving/model.safetensors"),
-                  "half", 4);
-    scratch_write(scratch_path(&run.folder, "out/.saving/other"), "x", 1);
-    save(&run);
-    assert_false(scratch_has(scratch_path(&run.folder, "out/.saving")));
-    assert_true(has_step(&run, 0));
-    tiny_run_remove(&run);
-}
-
-static void an_earlier_run_is_moved_aside_and_can_go_on(void **state)
-{
-    (void)state;
-    tiny_run run;
-    tiny_run_make(&run);
-    tiny_run_open(&run);
-    tiny_run_train(&run, 2);
-    save(&run);
-    unsigned long long before = tiny_run_hash(&run);
-    tiny_run_close(&run);
-    tiny_run_open(&run); /* from scratch */
-    assert_int_equal(run.session.step, 0);
-    assert_false(has_step(&run, 2));
-    assert_int_equal(linked(&run, "out/latest"), -1);
-    assert_int_equal(linked(&run, "out/earlier-1/latest"), 2);
-    tiny_run_close(&run);
-    char setting[600];
-    snprintf(setting, sizeof setting, "--out_dir=%s",
-             scratch_path(&run.folder, "out/earlier-1"));
-    tiny_run_set(&run, setting);
-    tiny_run_set(&run, "--init_from=resume");
-    tiny_run_open(&run);
-    assert_true(tiny_run_hash(&run) == before);
-    tiny_run_remove(&run);
-}
-
 /* Opens with `setting`, expecting a failure whose text has `words`. */
 static void assert_refused(tiny_run *run, const char *setting, pl_status code,
                            const char *words)
@@ -379,90 +254,6 @@ static void cut(tiny_run *run, const char *file, size_t keep)
     free(text);
 }
 
-static const struct {
-    const char *file; /* below out/ */
-    size_t keep;
-} cuts[] = {
-    { "step-00000002/model.safetensors", 20 },
-    { "step-00000002/model.safetensors", 5000 },
-    { "step-00000002/optimizer.safetensors", 0 },
-    { "step-00000002/state.json", 40 },
-    { "step-00000002/tokenizer.json", 40 },
-    { "step-00000002/manifest.json", 0 },
-    { "step-00000002/manifest.json", 300 },
-};
-enum { CUTS = sizeof cuts / sizeof cuts[0] };
-
-static void make_and_cut(tiny_run *run, int i, int older)
-{
-    char file[64];
-    snprintf(file, sizeof file, "out/%s", cuts[i].file);
-    tiny_run_make(run);
-    tiny_run_open(run);
-    tiny_run_train(run, 1);
-    if (older)
-        save(run);
-    tiny_run_train(run, 1);
-    save(run);
-    tiny_run_close(run);
-    cut(run, file, cuts[i].keep);
-    tiny_run_set(run, "--init_from=resume");
-}
-
-static void a_damaged_checkpoint_is_refused(void **state)
-{
-    (void)state;
-    for (int i = 0; i < CUTS; i++) {
-        tiny_run run;
-        make_and_cut(&run, i, 0);
-        assert_refused(&run, NULL, PL_E_FORMAT, cuts[i].file);
-        tiny_run_remove(&run);
-    }
-}
-
-static void a_damaged_checkpoint_is_passed_over_and_left_alone(void **state)
-{
-    (void)state;
-    for (int i = 0; i < CUTS; i++) {
-        tiny_run run;
-        pl_error err = { 0 };
-        char aside[96];
-        make_and_cut(&run, i, 1);
-        tiny_run_open(&run);
-        assert_int_equal(run.session.step, 1);
-        assert_true(has_step(&run, 2)); /* as it was */
-        tiny_run_train(&run, 1);
-        save(&run); /* its place is needed */
-        snprintf(aside, sizeof aside, "out/damaged-step-00000002-1%s",
-                 strchr(cuts[i].file, '/'));
-        size_t bytes = 0;
-        char *text = scratch_read(scratch_path(&run.folder, aside), &bytes);
-        assert_non_null(text);
-        assert_int_equal(bytes, cuts[i].keep);
-        free(text);
-        pl_manifest manifest;
-        assert_int_equal(pl_manifest_check(
-                             &manifest, scratch_path(&run.folder, "out/latest"),
-                             PL_SCOPE_ALL, &err),
-                         PL_OK);
-        tiny_run_remove(&run);
-    }
-}
-
-static void a_checkpoint_without_a_manifest_is_none(void **state)
-{
-    (void)state;
-    tiny_run run;
-    tiny_run_make(&run);
-    tiny_run_open(&run);
-    save(&run);
-    tiny_run_close(&run);
-    remove(scratch_path(&run.folder, "out/latest/manifest.json"));
-    tiny_run_set(&run, "--init_from=resume");
-    assert_refused(&run, NULL, PL_E_FORMAT, "manifest.json");
-    tiny_run_remove(&run);
-}
-
 /* ---- what may change ---- */
 
 typedef struct ear {
@@ -573,17 +364,10 @@ int main(void)
         cmocka_unit_test(the_model_has_every_tensor_of_a_gpt2),
         cmocka_unit_test(the_json_files_say_what_the_model_is),
         cmocka_unit_test(the_settings_of_a_run_come_back),
-        cmocka_unit_test(as_many_old_ones_stay_as_keep_says),
-        cmocka_unit_test(the_best_is_never_removed),
-        cmocka_unit_test(what_a_killed_save_left_is_cleared_away),
-        cmocka_unit_test(an_earlier_run_is_moved_aside_and_can_go_on),
         cmocka_unit_test(another_model_is_refused_with_the_difference),
         cmocka_unit_test(another_way_of_keeping_it_is_refused_by_its_key),
         cmocka_unit_test(small_state_is_small_on_disk),
         cmocka_unit_test(no_checkpoint_says_where_it_looked),
-        cmocka_unit_test(a_damaged_checkpoint_is_refused),
-        cmocka_unit_test(a_damaged_checkpoint_is_passed_over_and_left_alone),
-        cmocka_unit_test(a_checkpoint_without_a_manifest_is_none),
         cmocka_unit_test(keys_that_may_change_are_said),
         cmocka_unit_test(another_seed_or_other_data_stop_it),
         cmocka_unit_test(a_checkpoint_itself_is_no_out_dir),

@@ -247,5 +247,6 @@ int main(void)
         cmocka_unit_test(every_truncation_is_found),
         cmocka_unit_test(a_flipped_byte_is_never_loaded),
     };
+    scratch_in_memory();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
