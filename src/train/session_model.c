@@ -52,19 +52,20 @@ static pl_session begin(const pl_config *config, const pl_log *log,
     };
 }
 
-static size_t needed_bytes(pl_session *session)
+/* Arena and reserve, with `more` bytes of tables than are there by now. */
+static size_t needed_bytes(pl_session *session, size_t more)
 {
     size_t arena = session->gpt.placement.arena_bytes;
-    session->reserve_bytes = pl_run_plan_reserve(&session->shape,
-                                                 &session->gpt.layout, arena,
-                                                 session->heap->taken_bytes);
+    session->reserve_bytes = pl_run_plan_reserve(
+        &session->shape, &session->gpt.layout, arena,
+        session->heap->taken_bytes + more);
     return arena + session->reserve_bytes;
 }
 
 static pl_status check_budget(pl_session *session, const pl_machine *machine,
                               const char *what, pl_error *err)
 {
-    size_t needed = needed_bytes(session);
+    size_t needed = needed_bytes(session, 0);
     if (needed <= machine->budget_bytes)
         return PL_OK;
     return pl_fail(err, PL_E_MEMORY,
@@ -146,6 +147,9 @@ close_weights:
 
 /* ---- evaluation ---- */
 
+/* Fewer rows of logits at once gain no memory, but make longer lists. */
+enum { LEAST_ROWS = 16 };
+
 /* Halves what is evaluated at once until it fits; the loss is the same. */
 static pl_status plan_evaluation(pl_session *session, const pl_machine *machine,
                                  pl_error *err)
@@ -158,13 +162,13 @@ static pl_status plan_evaluation(pl_session *session, const pl_machine *machine,
         pl_heap trial = pl_heap_make(session->heap->limit_bytes);
         status = pl_gpt_make(&session->gpt, &session->shape, &layout, &trial,
                              err);
-        size_t needed = status ? 0 : needed_bytes(session) + trial.taken_bytes;
+        size_t needed = status ? 0 : needed_bytes(session, trial.taken_bytes);
         pl_heap_close(&trial);
         if (status || needed <= machine->budget_bytes)
             break;
         if (layout.eval_micro > 1)
             layout.eval_micro /= 2;
-        else if (layout.chunk_rows > 1)
+        else if (layout.chunk_rows > LEAST_ROWS)
             layout.chunk_rows /= 2;
         else
             break;

@@ -1,6 +1,7 @@
 /* Tests of train/evaluate: the same sequences every time, and a number that
  * does not depend on how they were batched. */
 #include "support/tiny_run.h"
+#include "train/checkpoint.h"
 #include "train/evaluate.h"
 
 #include <math.h>
@@ -136,6 +137,68 @@ static void an_evaluation_can_be_stopped(void **state)
     tiny_run_remove(&run);
 }
 
+/* Evaluates the model in out/latest within *budget bytes (0: any), and says
+ * what that took, and what arena. */
+static size_t evaluate_alone(tiny_run *run, size_t *budget, pl_eval *result)
+{
+    pl_machine machine;
+    pl_error err = { 0 };
+    run->config.eval_only = true;
+    if (pl_machine_make(&machine, PL_MACHINE_RUN, &run->config, NULL,
+                        &run->heap, &err))
+        fail_msg("%s", err.text);
+    if (*budget)
+        machine.budget_bytes = *budget;
+    if (pl_session_open_eval(&run->session, &run->config, &machine,
+                             scratch_path(&run->folder, "out/latest"), NULL,
+                             &run->heap, &err))
+        fail_msg("%s", err.text);
+    run->is_open = 1;
+    assert_int_equal(run->session.step, 3);
+    if (pl_evaluate(&run->session, PL_SPLIT_VAL, NULL, result, &err))
+        fail_msg("%s", err.text);
+    size_t arena = run->session.gpt.placement.arena_bytes;
+    *budget = arena + run->session.reserve_bytes;
+    tiny_run_close(run);
+    return arena;
+}
+
+/* Without gradients and moments, and in as little as there is. */
+static void a_model_alone_gives_the_same_number_in_less_memory(void **state)
+{
+    (void)state;
+    static const char *const dtypes[] = { "--dtype=float32", "--dtype=bfloat16",
+                                          "--weights=bf16" };
+    for (int i = 0; i < 3; i++) {
+        tiny_run run;
+        pl_eval whole, alone, narrow;
+        pl_error err = { 0 };
+        tiny_run_make(&run);
+        tiny_run_set(&run, dtypes[i]);
+        tiny_run_set(&run, "--eval_batch_size=5");
+        tiny_run_open(&run);
+        tiny_run_train(&run, 3);
+        if (pl_evaluate(&run.session, PL_SPLIT_VAL, NULL, &whole, &err) ||
+            pl_checkpoint_save(&run.session, &err))
+            fail_msg("%s", err.text);
+        size_t trained = run.session.gpt.placement.arena_bytes;
+        tiny_run_close(&run);
+        remove(scratch_path(&run.folder, "out/latest/optimizer.safetensors"));
+        size_t budget = 0, wide = evaluate_alone(&run, &budget, &alone);
+        assert_same(&whole, &alone);
+        assert_true(wide < trained);
+        assert_int_equal(evaluate_alone(&run, &budget, &narrow), wide);
+        for (int less = 0; less < 2; less++) { /* 5 at once, 2, 1 */
+            size_t last = wide;
+            budget--;
+            wide = evaluate_alone(&run, &budget, &narrow);
+            assert_same(&whole, &narrow);
+            assert_true(wide < last);
+        }
+        tiny_run_remove(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +208,7 @@ int main(void)
         cmocka_unit_test(evaluation_uses_no_dropout_and_changes_nothing),
         cmocka_unit_test(the_standard_error_is_that_of_the_sequences),
         cmocka_unit_test(an_evaluation_can_be_stopped),
+        cmocka_unit_test(a_model_alone_gives_the_same_number_in_less_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
