@@ -66,6 +66,12 @@ static void save_with_a_fault(tiny_run *run, long nth, int error, int *ended)
         assert_non_null(strstr(err.text, "out/step-"));
     if (*ended)
         assert_int_equal(status, PL_OK);
+    /* a worse one, undisturbed: the best stays */
+    run->session.step++;
+    run->session.val_loss = 5.0;
+    if (pl_checkpoint_save(&run->session, &err))
+        fail_msg("%s", err.text);
+    assert_links_are_whole(run);
 }
 
 static void a_failing_save_leaves_whole_checkpoints(void **state)
