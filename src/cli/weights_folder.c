@@ -30,12 +30,8 @@ static pl_status refuse_others(const json_t *root, const pl_shape *shape,
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
     const json_t *inner = json_object_get(root, "n_inner");
-    const json_t *own = json_object_get(root, "plimsoll_head_dim");
+    const int own = type && strcmp(type, "plimsoll_gpt2") == 0;
     const json_t *scaled = json_object_get(root, "scale_attn_weights");
-    if (!type || strcmp(type, "gpt2") != 0)
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s: \"model_type\" is %s, only gpt2 is converted", path,
-                       type ? type : "missing");
     if (own || shape->C % shape->H != 0)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s: this model has a head_dim of its own: n_head %zu "
@@ -43,6 +39,10 @@ static pl_status refuse_others(const json_t *root, const pl_shape *shape,
                        "do, so no other program could run it. Train with "
                        "n_embd a multiple of n_head, and no head_dim",
                        path, shape->H, shape->C);
+    if (!type || strcmp(type, "gpt2") != 0)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: \"model_type\" is %s, only gpt2 is converted", path,
+                       type ? type : "missing");
     if (json_is_integer(inner) &&
         (uint64_t)json_integer_value(inner) != 4 * shape->C)
         return pl_fail(err, PL_E_UNSUPPORTED,

@@ -78,7 +78,7 @@ for protocol in 0 2 4; do
     printf '%s' "$out" >nano.txt
 done
 expect 0 "$PLIMSOLL" train --dataset=twelve "${tiny[@]}" --out_dir=twelve
-cmp twelve/ckpt/model.safetensors nano/ckpt/model.safetensors
+cmp twelve/latest/model.safetensors nano/latest/model.safetensors
 expect 0 "$PLIMSOLL" sample twelve --start='az ' --num_samples=1 \
     --max_new_tokens=40 --seed=1
 printf '%s' "$out" | cmp - nano.txt
@@ -91,7 +91,7 @@ says 'meta.pkl'
 rm data/nano/meta.pkl # GPT-2's tokens have none
 expect 0 "$PLIMSOLL" train --dataset=nano "${tiny[@]}" --out_dir=bare \
     --vocab_size=12
-cmp twelve/ckpt/model.safetensors bare/ckpt/model.safetensors
+cmp twelve/latest/model.safetensors bare/latest/model.safetensors
 
 # A token that the vocabulary doesn't have never reaches the model.
 expect 4 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=small \
