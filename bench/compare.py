@@ -37,10 +37,10 @@ MODELS = {
         "micro": (8, 4),
     },
     "gpt2-1024": {
-        "title": "GPT-2 124M, T 1024, batch 8",
+        "title": "GPT-2 124M, T 1024, batch 4",
         "shape": {"n_layer": 12, "n_head": 12, "n_embd": 768,
-                  "vocab_size": 50304, "block_size": 1024, "batch_size": 8},
-        "micro": (8, 1),
+                  "vocab_size": 50304, "block_size": 1024, "batch_size": 4},
+        "micro": (4, 1),
     },
     "shakespeare-cpu": {
         "title": "4 / 4 / 128, T 64, batch 12, 65 characters",
@@ -152,7 +152,8 @@ def run_torch(model, way, o, seconds):
 
 def scout(model, o):
     """The ways to run PyTorch once; the fastest eager and compiled one. First
-    the micro-batch is chosen, then with that the way to the loss."""
+    the micro-batch is chosen, then with that the way to the loss, which the
+    compiled ones take over."""
     tried = []
 
     def rate(way):
@@ -179,10 +180,9 @@ def scout(model, o):
     cuts = best([("eager", "logits", micro) for micro in model["micro"]])
     micro = cuts[2] if cuts else model["micro"][-1]
     eager = best([("eager", loss, micro) for loss in losses])
-    sizes = sorted({micro, model["micro"][0], model["micro"][-1]})
-    cuts = best([("compile", "logits", size) for size in sizes])
-    micro = cuts[2] if cuts else model["micro"][-1]
-    compiled = best([("compile", loss, micro) for loss in losses])
+    loss = eager[1] if eager else "logits"
+    compiled = best([("compile", loss, size)
+                     for size in sorted({micro, *model["micro"]})])
     return tried, [way for way in (eager, compiled) if way]
 
 

@@ -3,9 +3,19 @@
 
 #include <time.h>
 
-double pl_clock_seconds(void)
+static double read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double pl_clock_seconds(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double pl_clock_date(void)
+{
+    return read_clock(CLOCK_REALTIME);
 }

@@ -10,7 +10,6 @@ enum {
     TAIL_BYTES = 4,
     /* of one record of ours: a summary's tag and the rest of it */
     MOST_RECORD_BYTES = PL_EVENTS_TAG_BYTES + 96,
-    FIRST_BYTES = 64, /* of a message, in which its step stands */
 };
 
 static const char version[] = "brain.Event:2";
@@ -136,51 +135,11 @@ static uint64_t fixed(const unsigned char *bytes, size_t count)
     return value;
 }
 
-/* Reads a varint at *at; 0 where there is none. */
-static int varint(const unsigned char *bytes, size_t count, size_t *at,
-                  uint64_t *value)
-{
-    *value = 0;
-    for (unsigned shift = 0; shift < 64 && *at < count; shift += 7) {
-        unsigned char byte = bytes[(*at)++];
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return 1;
-    }
-    return 0;
-}
-
-/* The step of an Event from its first bytes: 0 where none is given. */
-static int64_t step_of(const unsigned char *bytes, size_t count)
-{
-    size_t at = 0;
-    uint64_t key, value;
-    while (at < count && varint(bytes, count, &at, &key)) {
-        switch (key & 7) {
-        case 0:
-            if (!varint(bytes, count, &at, &value))
-                return 0;
-            if (key >> 3 == 2)
-                return (int64_t)value;
-            break;
-        case 1:
-            at += 8;
-            break;
-        case 5:
-            at += 4;
-            break;
-        default: /* a text or a message: the step, if any, came before */
-            return 0;
-        }
-    }
-    return 0;
-}
-
 /* The record at `at`: *end is behind it, or `at` if there is no whole one. */
 static pl_status read_record(pl_events *e, const pl_file *file, uint64_t at,
-                             uint64_t *end, int64_t *step, pl_error *err)
+                             uint64_t *end, pl_error *err)
 {
-    unsigned char head[HEAD_BYTES], tail[TAIL_BYTES], first[FIRST_BYTES];
+    unsigned char head[HEAD_BYTES], tail[TAIL_BYTES];
     uint64_t size = pl_file_size(file), left;
     uint32_t crc = 0;
 
@@ -195,41 +154,34 @@ static pl_status read_record(pl_events *e, const pl_file *file, uint64_t at,
         bytes > size - at - HEAD_BYTES - TAIL_BYTES)
         return PL_OK;
     at += HEAD_BYTES;
-    memset(first, 0, sizeof first);
     for (left = bytes; left > 0 && !status;) {
         size_t some = left < PL_EVENTS_BUFFER_BYTES ? (size_t)left
                                                     : PL_EVENTS_BUFFER_BYTES;
         status = pl_file_pread_exact(file, e->buffer, some, at, err);
-        if (!status && left == bytes)
-            memcpy(first, e->buffer, some < FIRST_BYTES ? some : FIRST_BYTES);
         crc = pl_crc32c(crc, e->buffer, some);
         left -= some;
         at += some;
     }
     if (!status)
         status = pl_file_pread_exact(file, tail, sizeof tail, at, err);
-    if (!status && fixed(tail, 4) == pl_crc32c_masked(crc)) {
+    if (!status && fixed(tail, 4) == pl_crc32c_masked(crc))
         *end = at + TAIL_BYTES;
-        *step = step_of(first,
-                        bytes < FIRST_BYTES ? (size_t)bytes : FIRST_BYTES);
-    }
     return status;
 }
 
-/* How much of the file is kept. */
-static pl_status measure(pl_events *e, const char *path, int64_t keep_step,
-                         uint64_t *keep_bytes, pl_error *err)
+/* How much of the first `most` bytes is kept. */
+static pl_status measure(pl_events *e, const char *path, uint64_t most,
+                         uint64_t *kept, pl_error *err)
 {
     pl_file file = PL_FILE_CLOSED;
     uint64_t end = 0;
-    int64_t step = 0;
-    *keep_bytes = 0;
+    *kept = 0;
     pl_status status = pl_file_open_read(&file, path, err);
     while (!status) {
-        status = read_record(e, &file, *keep_bytes, &end, &step, err);
-        if (status || end == *keep_bytes || step > keep_step)
+        status = read_record(e, &file, *kept, &end, err);
+        if (status || end == *kept || end > most)
             break;
-        *keep_bytes = end;
+        *kept = end;
     }
     pl_file_abandon(&file);
     return status;
@@ -237,28 +189,28 @@ static pl_status measure(pl_events *e, const char *path, int64_t keep_step,
 
 /* ---- the file ---- */
 
-pl_status pl_events_open(pl_events *events, const char *path, int64_t keep_step,
-                         double wall_time, pl_error *err)
+pl_status pl_events_open(pl_events *events, const char *path,
+                         uint64_t keep_bytes, double wall_time, pl_error *err)
 {
-    uint64_t keep_bytes = 0;
+    uint64_t kept = 0;
     pl_file_kind kind = PL_FILE_ABSENT;
     pl_status status = PL_OK;
 
     *events = (pl_events){ .file = PL_FILE_CLOSED };
-    if (keep_step >= 0)
+    if (keep_bytes > 0)
         status = pl_file_look(path, &kind, err);
     if (!status && kind != PL_FILE_ABSENT)
-        status = measure(events, path, keep_step, &keep_bytes, err);
+        status = measure(events, path, keep_bytes, &kept, err);
     if (status)
         return status;
     if (kind == PL_FILE_ABSENT)
         status = pl_file_create(&events->file, path, err);
     else
-        status = pl_file_open_again(&events->file, path, keep_bytes, err);
+        status = pl_file_open_again(&events->file, path, kept, err);
     if (status)
         return status;
-    events->size_bytes = keep_bytes;
-    if (keep_bytes == 0) {
+    events->size_bytes = kept;
+    if (kept == 0) {
         message m;
         put_version(&m, wall_time);
         memcpy(events->buffer, m.bytes, m.used);

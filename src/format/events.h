@@ -26,8 +26,8 @@ enum {
     PL_EVENTS_TAG_BYTES = 128, /* with its zero */
 };
 
-#define PL_EVENTS_KEEP_ALL  INT64_MAX
-#define PL_EVENTS_KEEP_NONE ((int64_t)-1)
+#define PL_EVENTS_KEEP_ALL  UINT64_MAX
+#define PL_EVENTS_KEEP_NONE ((uint64_t)0)
 
 typedef struct pl_events {
     pl_file file;
@@ -36,13 +36,13 @@ typedef struct pl_events {
     unsigned char buffer[PL_EVENTS_BUFFER_BYTES];
 } pl_events;
 
-/* Opens `path` to go on behind the last whole record of the leading ones whose
- * step is at most `keep_step`; what follows is cut off: a torn record, steps
- * that a resumed run takes again. PL_EVENTS_KEEP_NONE, or no such file, begins
+/* Opens `path` to go on behind the last whole record in its first `keep_bytes`
+ * bytes; what follows is cut off: a torn record, steps that a resumed run takes
+ * again. PL_EVENTS_KEEP_NONE, or no such file, begins
  * a new one at `wall_time` (seconds since 1970); so does a file whose very
  * first record is broken, which no reader would read. */
 PL_MUST_CHECK pl_status pl_events_open(pl_events *events, const char *path,
-                                       int64_t keep_step, double wall_time,
+                                       uint64_t keep_bytes, double wall_time,
                                        pl_error *err);
 
 /* One value. It is written when the buffer is full, flushed or closed. On

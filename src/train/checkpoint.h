@@ -28,7 +28,7 @@ typedef struct pl_checkpoint_state {
     double val_loss;      /* at this step; infinite: it had none */
     pl_scaler scaler;     /* active if the run had one */
     uint64_t train_tokens, val_tokens; /* of the data */
-    uint64_t metrics_bytes;            /* of metrics.jsonl */
+    pl_metrics_size metrics;
     pl_shape shape;
 } pl_checkpoint_state;
 

@@ -56,8 +56,9 @@ pl_status pl_checkpoint_state_text(pl_session *session, size_t *bytes,
     }
     pl_json_text_whole(&j, "train_tokens", shards[PL_SPLIT_TRAIN].n_tokens);
     pl_json_text_whole(&j, "val_tokens", shards[PL_SPLIT_VAL].n_tokens);
-    pl_json_text_whole(&j, "metrics_bytes",
-                       pl_metrics_bytes(&session->metrics));
+    const pl_metrics_size metrics = pl_metrics_sync(&session->metrics);
+    pl_json_text_whole(&j, "metrics_bytes", metrics.lines_bytes);
+    pl_json_text_whole(&j, "events_bytes", metrics.events_bytes);
     put_model(&j, &session->shape);
     put_config(&j, session->config);
     pl_status status = pl_json_text_end(&j, err);
@@ -155,7 +156,8 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         { "skipped", &state->skipped },
         { "train_tokens", &state->train_tokens },
         { "val_tokens", &state->val_tokens },
-        { "metrics_bytes", &state->metrics_bytes },
+        { "metrics_bytes", &state->metrics.lines_bytes },
+        { "events_bytes", &state->metrics.events_bytes },
     };
     pl_status status = PL_OK;
     *state = (pl_checkpoint_state){ 0 };

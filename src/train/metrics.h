@@ -1,19 +1,20 @@
 /* metrics.h: the numbers of a run as it goes, in out_dir/metrics.jsonl: a line
- * for each update and for each evaluation, in order.
+ * for each update and for each evaluation, in order; and the same numbers for
+ * TensorBoard, in out_dir/events.out.tfevents.plimsoll.
  *
  *   {"step": 19, "loss": 2.31, "lr": 0.001, "grad_norm": 0.8, ...}
  *   {"step": 20, "train_loss": 2.3, "val_loss": 2.4, ...}
  *
- * Only ever appended to. A checkpoint notes how long it was; a resumed run cuts
- * it to that length first, so that no step stands there twice. What can't be
- * written is warned of once and left out: no run ends for that. Every number
- * goes through one function, `put` in metrics.c: the place for other writers.
- * Allocates nothing. */
+ * Only ever appended to. A checkpoint notes how long both were; a resumed run
+ * cuts them to that length first, so that no step stands there twice. What
+ * can't be written is warned of once and left out: no run ends for that. Every
+ * number goes through one function, `put` in metrics.c. Allocates nothing. */
 #ifndef PL_TRAIN_METRICS_H
 #define PL_TRAIN_METRICS_H
 
 #include "base/file.h"
 #include "base/log.h"
+#include "format/events.h"
 #include "train/events.h"
 
 #define PL_METRICS_NAME "metrics.jsonl"
@@ -35,27 +36,34 @@
 typedef struct pl_metrics {
     pl_file file;        /* not open: nothing is written */
     uint64_t good_bytes; /* whole lines */
+    pl_events events;
     const pl_log *log;
     int in_trouble; /* and it was said */
 } pl_metrics;
 
+/* How long the two were when a checkpoint was written. */
+typedef struct pl_metrics_size {
+    uint64_t lines_bytes, events_bytes;
+} pl_metrics_size;
+
 #define PL_METRICS_CLOSED                                                      \
     {                                                                          \
-        .file = PL_FILE_CLOSED                                                 \
+        .file = PL_FILE_CLOSED, .events = {.file = PL_FILE_CLOSED }            \
     }
 
-/* Opens out_dir/metrics.jsonl, cut to its first `bytes` bytes; 0: anew. If it
- * has less, it is left as it is, but for a last line that isn't whole, and that
- * is said. */
+/* Opens both, cut to their first `size` bytes; 0: anew. If metrics.jsonl has
+ * less, it is left as it is, but for a last line that isn't whole, and that is
+ * said. */
 PL_MUST_CHECK pl_status pl_metrics_open(pl_metrics *metrics,
-                                        const char *out_dir, uint64_t bytes,
-                                        const pl_log *log, pl_error *err);
+                                        const char *out_dir,
+                                        pl_metrics_size size, const pl_log *log,
+                                        pl_error *err);
 void pl_metrics_close(pl_metrics *metrics);
 
 void pl_metrics_updated(pl_metrics *metrics, const pl_update_event *event);
 void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *event);
 
-/* Waits until the lines are on the disk, and says how long they are. */
-uint64_t pl_metrics_bytes(pl_metrics *metrics);
+/* Waits until the lines are on the disk, and says how long both are. */
+pl_metrics_size pl_metrics_sync(pl_metrics *metrics);
 
 #endif

@@ -1,5 +1,6 @@
 /* outdir.c: see outdir.h. */
 #include "train/outdir.h"
+#include "train/metrics.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -156,7 +157,8 @@ static int belongs_to_run(const char *name)
     return pl_outdir_step_of(name, &step) ||
            strcmp(name, PL_OUTDIR_LATEST) == 0 ||
            strcmp(name, PL_OUTDIR_BEST) == 0 ||
-           strcmp(name, "metrics.jsonl") == 0;
+           strcmp(name, PL_METRICS_NAME) == 0 ||
+           strcmp(name, PL_EVENTS_NAME) == 0;
 }
 
 pl_status pl_outdir_move_earlier(pl_outdir *outdir, pl_heap *heap,

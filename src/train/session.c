@@ -301,8 +301,8 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
         return status;
     status = pl_outdir_move_earlier(&session->outdir, session->heap, err);
     if (!status)
-        status = pl_metrics_open(&session->metrics, session->config->out_dir, 0,
-                                 session->log, err);
+        status = pl_metrics_open(&session->metrics, session->config->out_dir,
+                                 (pl_metrics_size){ 0 }, session->log, err);
     return status;
 }
 

@@ -1,6 +1,7 @@
 """TensorBoard's EventAccumulator reads our event files."""
 
 import glob
+import json
 import math
 import os
 import subprocess
@@ -35,8 +36,19 @@ require([e.value for e in events.Scalars("loss/val")] ==
         [100.0 * i for i in range(10)], "the other tag")
 print(f"{len(train)} steps of {events.Tags()['scalars']}")
 
-# those of runs, where they wrote any
+# those of a run: the numbers of its metrics.jsonl
+found = 0
 for file in glob.glob(path("chars", "**", "*tfevents*"), recursive=True):
-    scalars = read(os.path.dirname(file)).Tags()["scalars"]
-    require(scalars, f"{file}: nothing in it")
-    print(f"{file}: {scalars}")
+    run = read(os.path.dirname(file))
+    scalars = run.Tags()["scalars"]
+    require("loss" in scalars and "val_loss" in scalars, f"{file}: {scalars}")
+    with open(os.path.join(os.path.dirname(file), "metrics.jsonl")) as lines:
+        losses = [(line["step"], line["loss"]) for line in map(json.loads, lines)
+                  if "loss" in line]
+    require([e.step for e in run.Scalars("loss")] == [s for s, _ in losses],
+            f"{file}: other steps than metrics.jsonl")
+    for event, (_, loss) in zip(run.Scalars("loss"), losses):
+        require(math.isclose(event.value, loss, rel_tol=1e-6), f"{file}: loss")
+    print(f"{file}: {len(losses)} steps of {scalars}")
+    found += 1
+require(found == 1, "no event file beside metrics.jsonl")

@@ -24,16 +24,22 @@ int main(int argc, char **argv)
 {
     static pl_events events;
     pl_error err = { .status = PL_OK };
+    uint64_t kept = 0;
     if (argc != 2)
         return 2;
     pl_status status = pl_events_open(&events, argv[1], PL_EVENTS_KEEP_NONE,
                                       1.7e9, &err);
     if (!status)
-        status = tell(&events, 0, 799, &err);
+        status = tell(&events, 0, 599, &err);
+    if (!status)
+        status = pl_events_flush(&events, &err);
+    kept = events.size_bytes;
+    if (!status)
+        status = tell(&events, 600, 799, &err);
     if (!status)
         status = pl_events_close(&events, &err);
     if (!status)
-        status = pl_events_open(&events, argv[1], 599, 1.8e9, &err);
+        status = pl_events_open(&events, argv[1], kept, 1.8e9, &err);
     if (!status)
         status = tell(&events, 600, 999, &err);
     if (!status)

@@ -43,10 +43,21 @@ static void update(pl_metrics *m, uint64_t step)
     pl_metrics_updated(m, &e);
 }
 
-static void open_at(pl_metrics *m, uint64_t bytes, const pl_log *log)
+static void open_at(pl_metrics *m, pl_metrics_size size, const pl_log *log)
 {
-    if (pl_metrics_open(m, dir.folder, bytes, log, &err))
+    if (pl_metrics_open(m, dir.folder, size, log, &err))
         fail_msg("%s", err.text);
+}
+
+static const pl_metrics_size anew = { 0 }, long_ago = { 5000, 5000 };
+
+static size_t events_bytes(void)
+{
+    size_t bytes;
+    char *file = scratch_read(scratch_path(&dir, PL_EVENTS_NAME), &bytes);
+    assert_non_null(file);
+    free(file);
+    return bytes;
 }
 
 static void assert_holds(const char *want)
@@ -71,7 +82,7 @@ static void there_is_a_line_for_every_event(void **state)
                               .train = { .loss = 1.5, .standard_error = 0.25 },
                               .val = { .loss = 1.75,
                                        .standard_error = (double)NAN } };
-    open_at(&m, 0, NULL);
+    open_at(&m, anew, NULL);
     update(&m, 0);
     pl_metrics_evaluated(&m, &e);
     update(&m, 1);
@@ -85,18 +96,22 @@ static void a_resumed_run_goes_on_where_its_checkpoint_was(void **state)
 {
     (void)state;
     pl_metrics m;
-    open_at(&m, 0, NULL);
+    open_at(&m, anew, NULL);
     update(&m, 0);
     update(&m, 1);
-    uint64_t at = pl_metrics_bytes(&m);
+    const pl_metrics_size at = pl_metrics_sync(&m);
     update(&m, 2);
+    const size_t events = events_bytes();
+    assert_true(events > at.events_bytes);
     update(&m, 3);
     pl_metrics_close(&m);
+    assert_true(events_bytes() > events);
     open_at(&m, at, NULL);
     update(&m, 2);
     pl_metrics_close(&m);
     assert_holds(LINE("0") LINE("1") LINE("2"));
-    open_at(&m, 0, NULL); /* a new run */
+    assert_int_equal(events_bytes(), events);
+    open_at(&m, anew, NULL); /* a new run */
     update(&m, 0);
     pl_metrics_close(&m);
     assert_holds(LINE("0"));
@@ -118,13 +133,13 @@ static void what_is_missing_is_said_and_half_a_line_goes(void **state)
     pl_metrics m;
     scratch_write(scratch_path(&dir, "metrics.jsonl"),
                   LINE("0") "{\"step\": 1,", strlen(LINE("0")) + 11);
-    open_at(&m, 5000, &log);
+    open_at(&m, long_ago, &log);
     update(&m, 7);
     pl_metrics_close(&m);
     assert_holds(LINE("0") LINE("7"));
     assert_int_equal(said, 1);
     remove(scratch_path(&dir, "metrics.jsonl"));
-    open_at(&m, 5000, &log);
+    open_at(&m, long_ago, &log);
     update(&m, 8);
     pl_metrics_close(&m);
     assert_holds(LINE("8"));
@@ -136,7 +151,7 @@ static void a_full_disk_loses_lines_but_never_half_of_one(void **state)
     int said = 0;
     pl_log log = { count_note, &said };
     pl_metrics m;
-    open_at(&m, 0, &log);
+    open_at(&m, anew, &log);
     update(&m, 0);
     pl_file_fail_every(1, ENOSPC);
     update(&m, 1);

@@ -58,9 +58,9 @@ static void as_many_old_ones_stay_as_keep_says(void **state)
         for (int step = 0; step < 5; step++)
             assert_int_equal(has_step(&run, (uint64_t)step), step >= 4 - keep);
         assert_int_equal(linked(&run, "out/latest"), 4);
-        /* beside them: latest, metrics.jsonl and the lock */
+        /* beside them: latest, metrics.jsonl, TensorBoard's and the lock */
         assert_int_equal(scratch_count(scratch_path(&run.folder, "out")),
-                         keep + 1 + 3);
+                         keep + 1 + 4);
         tiny_run_remove(&run);
     }
 }
@@ -81,7 +81,7 @@ static void the_best_is_never_removed(void **state)
         assert_true(has_step(&run, (uint64_t)best[i]));
         tiny_run_train(&run, 1);
     }
-    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 3 + 4);
+    assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 3 + 5);
 
     /* a resumed run knows it: 1.95 is no improvement, 1.85 is */
     tiny_run_close(&run);
