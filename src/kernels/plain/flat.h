@@ -154,14 +154,12 @@ PL_INLINE void add_columns(float *acc, const float *a, const void *b,
             for (size_t i = 0; i < 8; i++) {
                 const void *at = pl_storage_at(b, from + i * b_col,
                                                kind.storage);
-                float eight[EIGHT];
                 if (kind.storage != PL_STORE_F32)
-                    widen8(eight, at, kind.storage);
+                    widen8((float *)&q[i], at, kind.storage);
                 else if (kind.round != PL_STORE_F32)
-                    round8(eight, at, kind.round);
+                    round8((float *)&q[i], at, kind.round);
                 else
-                    memcpy(eight, at, sizeof eight);
-                memcpy(&q[i], eight, sizeof q[i]);
+                    memcpy(&q[i], at, sizeof q[i]);
                 __builtin_prefetch(pl_storage_at(
                     b, from + (i + TOGETHER) * b_col, kind.storage));
             }
