@@ -36,6 +36,7 @@ typedef struct trainer {
     pl_bpe_merge *merges;
     size_t merge_count, merge_limit;
     pl_pairs pairs;
+    size_t peak_bytes;
     pl_error *err;
 } trainer;
 
@@ -371,6 +372,36 @@ static pl_status merge_on_disk(trainer *t, pl_bpe_counter *counter,
     return status;
 }
 
+/* Gives back what merging took. */
+static void let_go(trainer *t)
+{
+    const size_t bytes = t->heap.taken_bytes + t->pairs.peak_bytes;
+    if (bytes > t->peak_bytes)
+        t->peak_bytes = bytes;
+    pl_pairs_close(&t->pairs);
+    pl_heap_close(&t->heap);
+}
+
+/* In memory if all pieces may lie there; if then the pairs don't fit beside
+ * them, on the disk after all. */
+static pl_status merge_runs(trainer *t, pl_bpe_counter *counter,
+                            const totals *sum, const pl_run *runs, size_t count,
+                            int fits)
+{
+    trainer again = *t;
+    pl_status status = take_tokens(t);
+    if (!status && fits) {
+        status = merge_in_memory(t, counter, sum, runs, count);
+        if (status != PL_E_MEMORY || !runs[0].path)
+            return status;
+        let_go(t);
+        again.peak_bytes = t->peak_bytes;
+        *t = again;
+        status = take_tokens(t);
+    }
+    return status ? status : merge_on_disk(t, counter, runs, count);
+}
+
 /* All pieces that were counted, and the merges of them. */
 static pl_status work(trainer *t, pl_bpe_counter *counter, totals *sum)
 {
@@ -389,15 +420,13 @@ static pl_status work(trainer *t, pl_bpe_counter *counter, totals *sum)
     if (!status) {
         uint64_t cells = cell_count(sum) * sizeof(cell);
         fits = fits_memory(t, sum, options->memory_bytes);
-        if (!fits ||
+        /* in files they can be read again, unless any pairs will fit */
+        if (!fits || cells >= options->memory_bytes / 10 ||
             table_bytes(counter) + cells >= options->memory_bytes / 4 * 3)
             status = make_space(counter, runs, &count, t->err);
     }
     if (!status)
-        status = take_tokens(t);
-    if (!status)
-        status = fits ? merge_in_memory(t, counter, sum, runs, count)
-                      : merge_on_disk(t, counter, runs, count);
+        status = merge_runs(t, counter, sum, runs, count, fits);
     pl_count_release(counter);
     pl_heap_close(&names);
     return status;
@@ -501,11 +530,10 @@ pl_status pl_bpe_train(pl_bpe_counter *counter, pl_bpe_train_result *result,
         result->spilled_runs += counter->workers[i].spilled;
         result->peak_bytes += counter->workers[i].peak_bytes;
     }
-    if (t.heap.taken_bytes + t.pairs.peak_bytes > result->peak_bytes)
-        result->peak_bytes = t.heap.taken_bytes + t.pairs.peak_bytes;
-    pl_pairs_close(&t.pairs);
     if (!status)
         status = finish(&t, options, &result->bpe, heap);
-    pl_heap_close(&t.heap);
+    let_go(&t);
+    if (t.peak_bytes > result->peak_bytes)
+        result->peak_bytes = t.peak_bytes;
     return status;
 }

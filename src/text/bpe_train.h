@@ -11,8 +11,9 @@
  * Counts that don't fit into the memory go to sorted files ("runs"), which are
  * merged in the end: nothing is ever dropped. The second part is fast where all
  * different pieces fit, 16 bytes for each of their bytes and about half as much
- * again for the pairs; else it passes over a file of them again and again
- * (text/bpe_passes.h), and needs memory for the different pairs alone. */
+ * again for the pairs; else, or if these don't fit, it passes over a file of
+ * them again and again (text/bpe_passes.h), and needs memory for the different
+ * pairs alone. */
 #ifndef PL_TEXT_BPE_TRAIN_H
 #define PL_TEXT_BPE_TRAIN_H
 

@@ -203,10 +203,10 @@ static void threads_and_memory_change_nothing(void **state)
 {
     (void)state;
     char *text = make_words();
-    pl_bpe_train_result one = train_with(text, 1, (size_t)64 << 20);
+    pl_bpe_train_result one = train_with(text, 1, (size_t)128 << 20);
     assert_int_equal(one.spilled_runs, 0);
     const char *want = merges_text(one.bpe);
-    pl_bpe_train_result many = train_with(text, 3, (size_t)64 << 20);
+    pl_bpe_train_result many = train_with(text, 3, (size_t)128 << 20);
     assert_int_equal(many.spilled_runs, 0);
     assert_string_equal(merges_text(many.bpe), want);
     /* The tables have too little, and so has what comes after. */
@@ -303,6 +303,27 @@ static void too_little_memory_says_what_to_do(void **state)
     assert_int_equal(train_on(text, TEXT_BYTES, &options, &result, &heap, &err),
                      PL_E_USAGE);
     free(text);
+}
+
+/* Words at random have more pairs than texts have, once many are merged: the
+ * pieces fit, but not these beside them. */
+static void pairs_without_room_send_the_pieces_to_the_disk(void **state)
+{
+    (void)state;
+    enum { BYTES = 100000 };
+    char *noise = malloc(BYTES);
+    pl_bpe_train_options options = options_for(6000);
+    pl_bpe_train_result ample, tight;
+    for (uint32_t i = 0; i < BYTES; i++)
+        noise[i] = i % 9 ? (char)('a' + random_at(9, i) % 26) : ' ';
+    assert_trains(noise, BYTES, &options, &ample);
+    options.memory_bytes = ample.peak_bytes / 10 * 9;
+    assert_trains(noise, BYTES, &options, &tight);
+    assert_true(tight.peak_bytes <= options.memory_bytes);
+    assert_true(ample.spilled_runs == 0 && tight.spilled_runs > 0);
+    assert_string_equal(merges_text(tight.bpe), merges_text(ample.bpe));
+    assert_int_equal(scratch_count(folder.folder), 0);
+    free(noise);
 }
 
 static void impossible_wishes_are_refused(void **state)
@@ -435,6 +456,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_piece_larger_than_the_tables_is_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            pairs_without_room_send_the_pieces_to_the_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(too_little_memory_says_what_to_do,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(impossible_wishes_are_refused, set_up,
