@@ -24,6 +24,7 @@ static inline float fused(float a, float b, float c)
 #define bits_float fused_bits_float
 #define abs1       fused_abs1
 #define sign1      fused_sign1
+#define exp_rest1  fused_exp_rest1
 #define exp1       fused_exp1
 #define tanh1      fused_tanh1
 #define exp_down1  fused_exp_down1
@@ -36,6 +37,7 @@ static inline float fused(float a, float b, float c)
 #undef bits_float
 #undef abs1
 #undef sign1
+#undef exp_rest1
 #undef exp1
 #undef tanh1
 #undef exp_down1

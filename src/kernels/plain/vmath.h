@@ -42,17 +42,13 @@ PL_INLINE float sign1(float x, float s)
                       (float_bits(s) & 0x80000000u));
 }
 
-/* e^x = 2^n e^r with n whole and |r| <= ln2 / 2. Adding 1.5 * 2^23 rounds to
- * n and leaves it in the low bits. 2^n is applied in two halves, each normal,
- * so that denormal results are rounded once. Unsigned arithmetic throughout:
- * what NaN leaves in n is harmless. */
-PL_INLINE float exp1(float x)
+/* e^x = 2^n e^r with n whole and |r| <= ln2 / 2: returns e^r. Adding 1.5 * 2^23
+ * rounds to n and leaves it in the low bits. */
+PL_INLINE float exp_rest1(float x, uint32_t *whole)
 {
     const float round = 12582912.0f;
-    x = x > 89.0f ? 89.0f : x;
-    x = x < -105.0f ? -105.0f : x;
-    float t = fma1(x, 1.44269502f, round);
-    float n = t - round;
+    const float t = fma1(x, 1.44269502f, round), n = t - round;
+    *whole = float_bits(t) - float_bits(round);
     float r = fma1(n, -0.693145752f, x);
     r = fma1(n, -1.42860677e-06f, r);
     float q = 0.00138144672f;
@@ -60,10 +56,29 @@ PL_INLINE float exp1(float x)
     q = fma1(q, r, 0.0416683927f);
     q = fma1(q, r, 0.166665196f);
     q = fma1(q, r, 0.49999994f);
-    float p = fma1(r * r, q, r) + 1.0f;
-    uint32_t biased = float_bits(t) - float_bits(round) + 256u;
-    uint32_t low = biased >> 1, high = biased - low;
+    return fma1(r * r, q, r) + 1.0f;
+}
+
+/* 2^n is applied in two halves, each normal, so that denormal results are
+ * rounded once. Unsigned arithmetic throughout: what NaN leaves in n is
+ * harmless. */
+PL_INLINE float exp1(float x)
+{
+    uint32_t n;
+    x = x > 89.0f ? 89.0f : x;
+    x = x < -105.0f ? -105.0f : x;
+    const float p = exp_rest1(x, &n);
+    const uint32_t low = (n + 256u) >> 1, high = n + 256u - low;
     return p * bits_float((low - 1u) << 23) * bits_float((high - 1u) << 23);
+}
+
+/* e^x for x <= 88, with fewer steps: 0 where it would be denormal. */
+PL_INLINE float exp_down1(float x)
+{
+    uint32_t n;
+    x = x < -88.0f ? -88.0f : x; /* there 2^n is +0 */
+    const float p = exp_rest1(x, &n);
+    return p * bits_float((n + 127u) << 23);
 }
 
 /* Small: x + x^3 q(x^2). Large: 1 - 2 / (e^2|x| + 1). */
@@ -78,24 +93,6 @@ PL_INLINE float tanh1(float x)
     float small = fma1(q * s, a, a);
     float large = 1.0f - 2.0f / (exp1(a + a) + 1.0f);
     return sign1(a < 0.625f ? small : large, x);
-}
-
-/* e^x for x <= 88, with fewer steps: 0 where it would be denormal. */
-PL_INLINE float exp_down1(float x)
-{
-    const float round = 12582912.0f;
-    x = x < -88.0f ? -88.0f : x; /* there 2^n is +0 */
-    float t = fma1(x, 1.44269502f, round);
-    float n = t - round;
-    float r = fma1(n, -0.693145752f, x);
-    r = fma1(n, -1.42860677e-06f, r);
-    float q = 0.00138144672f;
-    q = fma1(q, r, 0.00836878084f);
-    q = fma1(q, r, 0.0416683927f);
-    q = fma1(q, r, 0.166665196f);
-    q = fma1(q, r, 0.49999994f);
-    float p = fma1(r * r, q, r) + 1.0f;
-    return p * bits_float((float_bits(t) - float_bits(round) + 127u) << 23);
 }
 
 /* Phi(-|x|), the normal distribution's lower tail, and *e = e^(-x^2/2), of
