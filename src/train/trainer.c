@@ -139,12 +139,14 @@ static void save_if_possible(loop *l)
 
 typedef enum progress { NOT_EVALUATED, EVALUATED, IMPROVED } progress;
 
-/* Whether this is a step to save at; there is nothing new in the first. */
+/* Whether this is a step to save at; there is nothing new in the first, and
+ * where updates are being skipped the one before may be the last good one. */
 static int is_due(const loop *l, progress seen)
 {
     const pl_config *config = l->session->config;
     const uint64_t step = l->session->step;
-    if (config->eval_only || step == 0 || step == l->saved_step)
+    if (config->eval_only || step == 0 || step == l->saved_step ||
+        l->skipped_in_a_row > 0)
         return 0;
     if (!config->always_save_checkpoint && seen == IMPROVED)
         return 1;
@@ -311,8 +313,10 @@ pl_status pl_train(pl_session *session, const pl_listener *listener,
     pl_status status = run(&l, err), saved = PL_E_IO;
 
     if (session->config->eval_only || session->step == l.saved_step ||
-        l.skipped_in_a_row > 0)
-        return status; /* nothing was learnt since, or nothing good */
+        l.skipped_in_a_row >= session->config->max_skipped)
+        return status;          /* nothing was learnt since, or nothing good */
+    if (l.skipped_in_a_row > 0) /* whether it is good is yet unknown */
+        session->outdir.keep++;
     for (int i = 0; i < LAST_TRIES && saved; i++)
         saved = save(&l, &trouble);
     if (!saved)

@@ -166,3 +166,36 @@ unsigned long long tiny_run_hash(tiny_run *run)
         }
     return hash;
 }
+
+typedef struct stopper {
+    uint64_t after;
+    uint64_t seen;
+} stopper;
+
+static void count_update(void *context, const pl_update_event *event)
+{
+    stopper *s = context;
+    s->seen = event->step + 1;
+}
+
+static int stop_after(void *context)
+{
+    const stopper *s = context;
+    return s->seen >= s->after;
+}
+
+pl_status tiny_run_until(tiny_run *run, uint64_t after, pl_error *err)
+{
+    stopper s = { .after = after };
+    pl_listener listener = { .context = &s,
+                             .updated = count_update,
+                             .stop = stop_after };
+    return pl_train(&run->session, &listener, err);
+}
+
+int tiny_run_has_step(const tiny_run *run, int step)
+{
+    char name[64];
+    snprintf(name, sizeof name, "out/step-%08d/manifest.json", step);
+    return scratch_has(scratch_path(&run->folder, name));
+}

@@ -33,6 +33,10 @@ void tiny_run_remove(tiny_run *run);
 
 /* Updates the weights `count` times; returns the last loss. */
 double tiny_run_train(tiny_run *run, int count);
+/* Runs pl_train, with a stop once iteration `after` is reached. */
+pl_status tiny_run_until(tiny_run *run, uint64_t after, pl_error *err);
+/* Whether out/step-<step> is there, whole. */
+int tiny_run_has_step(const tiny_run *run, int step);
 /* A hash of every weight and moment, to compare runs bit by bit. */
 unsigned long long tiny_run_hash(tiny_run *run);
 

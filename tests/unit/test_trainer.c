@@ -235,32 +235,6 @@ static void the_loss_falls(void **state)
 
 /* ---- stop and resume ---- */
 
-typedef struct stopper {
-    uint64_t after;
-    uint64_t seen;
-} stopper;
-
-static void count_update(void *context, const pl_update_event *event)
-{
-    stopper *s = context;
-    s->seen = event->step + 1;
-}
-
-static int stop_after(void *context)
-{
-    const stopper *s = context;
-    return s->seen >= s->after;
-}
-
-static pl_status train_until(tiny_run *run, uint64_t after, pl_error *err)
-{
-    stopper s = { .after = after };
-    pl_listener listener = { .context = &s,
-                             .updated = count_update,
-                             .stop = stop_after };
-    return pl_train(&run->session, &listener, err);
-}
-
 /* Every way of keeping the weights and the moments. */
 static void stop_and_resume(const char *dtype, const char *first,
                             const char *second)
@@ -279,11 +253,11 @@ static void stop_and_resume(const char *dtype, const char *first,
         tiny_run_set(run, second);
     }
     tiny_run_open(&whole);
-    assert_int_equal(train_until(&whole, 1000, &err), PL_OK);
+    assert_int_equal(tiny_run_until(&whole, 1000, &err), PL_OK);
 
     for (uint64_t stop = 2; stop <= 8; stop += 3) {
         tiny_run_open(&parts);
-        pl_status status = train_until(&parts, stop, &err);
+        pl_status status = tiny_run_until(&parts, stop, &err);
         assert_int_equal(status, stop < 6 ? PL_E_STOPPED : PL_OK);
         assert_int_equal(parts.session.step, stop < 6 ? stop : 6);
         tiny_run_close(&parts);
@@ -328,7 +302,7 @@ static void the_best_checkpoint_is_kept_apart(void **state)
     tiny_run_set(&run, "--eval_interval=2");
     tiny_run_set(&run, "--max_iters=5");
     tiny_run_open(&run);
-    assert_int_equal(train_until(&run, 1000, &err), PL_OK);
+    assert_int_equal(tiny_run_until(&run, 1000, &err), PL_OK);
     assert_int_equal(
         pl_checkpoint_read_state(
             &newest, scratch_path(&run.folder, "out/latest"), &heap, &err),
@@ -342,13 +316,6 @@ static void the_best_checkpoint_is_kept_apart(void **state)
     assert_true(best.best_val_loss == run.session.best_val_loss);
     pl_heap_close(&heap);
     tiny_run_remove(&run);
-}
-
-static int has_step(const tiny_run *run, int step)
-{
-    char name[64];
-    snprintf(name, sizeof name, "out/step-%08d/manifest.json", step);
-    return scratch_has(scratch_path(&run->folder, name));
 }
 
 /* Trains 7 updates, evaluating every 3, and says which steps were saved. */
@@ -368,9 +335,9 @@ static void assert_saves(const char *setting, const char *more, int improving,
         tiny_run_set(&run, "--learning_rate=0.0");
     tiny_run_set(&run, "--min_lr=0.0");
     tiny_run_open(&run);
-    assert_int_equal(train_until(&run, 1000, &err), PL_OK);
+    assert_int_equal(tiny_run_until(&run, 1000, &err), PL_OK);
     for (int i = 0; i < 10; i++)
-        if (has_step(&run, i))
+        if (tiny_run_has_step(&run, i))
             snprintf(saved + strlen(saved), 2, "%d", i);
     assert_string_equal(saved, want);
     tiny_run_remove(&run);
@@ -400,137 +367,10 @@ static void eval_only_changes_and_writes_nothing(void **state)
     tiny_run_set(&run, "--eval_only=True");
     tiny_run_open(&run);
     unsigned long long before = tiny_run_hash(&run);
-    assert_int_equal(train_until(&run, 1000, &err), PL_OK);
+    assert_int_equal(tiny_run_until(&run, 1000, &err), PL_OK);
     assert_true(tiny_run_hash(&run) == before);
     assert_false(scratch_has(scratch_path(&run.folder, "out")));
     tiny_run_remove(&run);
-}
-
-/* ---- gradients that are not finite ---- */
-
-static void not_finite_gradients_leave_the_weights_alone(void **state)
-{
-    (void)state;
-    tiny_run run;
-    pl_update_event event;
-    pl_error err = { 0 };
-    float nan = NAN, kept;
-
-    tiny_run_make(&run);
-    tiny_run_open(&run);
-    tiny_run_train(&run, 2);
-    pl_buffer_id lnf = run.session.gpt.weights[pl_param_slot(&run.session.shape,
-                                                             PL_LNF_W, -1)];
-    pl_device_read(run.session.device, lnf, 0, &kept, sizeof kept);
-    unsigned long long before = tiny_run_hash(&run);
-    pl_device_write(run.session.device, lnf, 0, &nan, sizeof nan);
-    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
-    assert_true(event.skipped);
-    assert_int_equal(run.session.skipped, 1);
-    pl_device_write(run.session.device, lnf, 0, &kept, sizeof kept);
-    assert_true(tiny_run_hash(&run) == before);
-    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
-    assert_false(event.skipped); /* and the next update is a clean one */
-    assert_true(isfinite(event.loss));
-    tiny_run_remove(&run);
-}
-
-/* A layernorm that multiplies by 1e6 leaves nothing that fits 16 bits. */
-static void an_overflow_in_float16_is_skipped_and_recovered_from(void **state)
-{
-    (void)state;
-    tiny_run run;
-    pl_update_event event;
-    pl_error err = { 0 };
-    float huge[24], kept[24];
-
-    tiny_run_make(&run);
-    tiny_run_set(&run, "--dtype=float16");
-    tiny_run_open(&run);
-    tiny_run_train(&run, 2);
-    assert_true(run.session.scaler.scale == 65536.0);
-    pl_buffer_id ln =
-        run.session.gpt.weights[pl_param_slot(&run.session.shape, PL_LN1_W, 0)];
-    pl_device_read(run.session.device, ln, 0, kept, sizeof kept);
-    for (int i = 0; i < 24; i++)
-        huge[i] = 1e6f;
-    unsigned long long before = tiny_run_hash(&run);
-    pl_device_write(run.session.device, ln, 0, huge, sizeof huge);
-    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
-    assert_true(event.skipped);
-    assert_false(event.diverged); /* the scale may be at fault */
-    assert_true(event.loss_scale == 32768.0);
-    pl_device_write(run.session.device, ln, 0, kept, sizeof kept);
-    assert_true(tiny_run_hash(&run) == before);
-    assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
-    assert_false(event.skipped);
-    assert_true(isfinite(event.loss));
-    assert_int_equal(run.session.skipped, 1);
-
-    /* and the scale is part of the checkpoint */
-    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
-    tiny_run_close(&run);
-    tiny_run_set(&run, "--init_from=resume");
-    tiny_run_open(&run);
-    assert_true(run.session.scaler.scale == 32768.0);
-    assert_int_equal(run.session.scaler.good, 1);
-    tiny_run_remove(&run);
-}
-
-static void a_run_that_has_diverged_stops_with_advice(void **state)
-{
-    (void)state;
-    for (int saves = 0; saves < 2; saves++) {
-        tiny_run run;
-        pl_error err = { 0 };
-        float nan = NAN;
-
-        tiny_run_make(&run);
-        tiny_run_set(&run, "--max_iters=100");
-        tiny_run_set(&run, saves ? "--max_skipped=4" : "--max_skipped=10");
-        tiny_run_open(&run);
-        if (saves) {
-            tiny_run_train(&run, 2);
-            assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
-        }
-        for (size_t i = 0; i < 61; i++) /* every token's first channel */
-            pl_device_write(run.session.device, run.session.gpt.weights[0],
-                            i * 24 * sizeof nan, &nan, sizeof nan);
-        assert_int_equal(train_until(&run, 1000, &err), PL_E_CONFIG);
-        assert_non_null(strstr(err.text, "learning_rate"));
-        assert_non_null(strstr(err.text, saves ? "out/step-00000002"
-                                               : "there is none yet"));
-        assert_int_equal(run.session.step, saves ? 6 : 10);
-        assert_int_equal(run.session.skipped, saves ? 4 : 10);
-        /* weights that are not numbers are not saved */
-        assert_false(has_step(&run, saves ? 6 : 10));
-        tiny_run_remove(&run);
-    }
-}
-
-/* In every dtype: the loss and the metrics say it, the count too. */
-static void what_is_not_finite_is_skipped_in_every_dtype(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        tiny_run run;
-        pl_update_event event;
-        pl_error err = { 0 };
-        const float inf = HUGE_VALF;
-        tiny_run_make(&run);
-        tiny_run_set(&run, dtypes[i]);
-        tiny_run_open(&run);
-        tiny_run_train(&run, 1);
-        pl_device_write(run.session.device, run.session.gpt.weights[1], 0, &inf,
-                        sizeof inf);
-        unsigned long long before = tiny_run_hash(&run);
-        assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
-        assert_true(event.skipped);
-        assert_true(tiny_run_hash(&run) == before);
-        assert_int_equal(run.session.skipped, 1);
-        assert_int_equal(run.session.step, 2);
-        tiny_run_remove(&run);
-    }
 }
 
 int main(void)
@@ -551,10 +391,6 @@ int main(void)
         cmocka_unit_test(the_best_checkpoint_is_kept_apart),
         cmocka_unit_test(it_saves_when_the_config_says),
         cmocka_unit_test(eval_only_changes_and_writes_nothing),
-        cmocka_unit_test(not_finite_gradients_leave_the_weights_alone),
-        cmocka_unit_test(an_overflow_in_float16_is_skipped_and_recovered_from),
-        cmocka_unit_test(a_run_that_has_diverged_stops_with_advice),
-        cmocka_unit_test(what_is_not_finite_is_skipped_in_every_dtype),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
