@@ -148,6 +148,20 @@ static pl_status write_texts(writing *w, pl_error *err)
     return status;
 }
 
+static pl_status write_metrics(writing *w, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_hash hash;
+    uint64_t bytes = 0;
+    pl_status status = pl_path_join(path, w->folder, PL_METRICS_NAME, err);
+    if (!status)
+        status = pl_metrics_copy(&w->session->metrics, path, &hash, &bytes,
+                                 err);
+    if (!status && bytes > 0)
+        pl_manifest_add(&w->manifest, PL_METRICS_NAME, bytes, &hash);
+    return status;
+}
+
 /* The manifest last, and then the folder's own entries. */
 static pl_status write_all(writing *w, pl_error *err)
 {
@@ -160,6 +174,8 @@ static pl_status write_all(writing *w, pl_error *err)
                                err);
     if (!status)
         status = write_texts(w, err);
+    if (!status)
+        status = write_metrics(w, err);
     if (!status)
         status = pl_manifest_text(&w->manifest, w->session->text,
                                   PL_SESSION_TEXT_BYTES, &bytes, err);

@@ -8,6 +8,7 @@
  *   tokenizer.json, tokenizer_config.json, meta.json
  *                          the tokenizer, if there is one
  *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names
+ *   metrics.jsonl          the lines so far, without times (metrics.h)
  *   state.json             step, losses, loss scaler, model, every config key
  *   manifest.json          the checksums of all of them (manifest.h)
  *

@@ -24,6 +24,8 @@ static void put_model(pl_json_text *j, const pl_shape *s)
     pl_json_text_raw(j, "bias", s->bias == PL_BIAS_ALL ? "true" : "false");
     pl_json_text_string(j, "activation",
                         s->activation == PL_ACT_GELU ? "gelu" : "gelu_tanh");
+    pl_json_text_raw(j, "tie_word_embeddings",
+                     s->head == PL_HEAD_TIED ? "true" : "false");
     pl_json_text_close(j, '}');
 }
 
@@ -57,7 +59,7 @@ pl_status pl_checkpoint_state_text(pl_session *session, size_t *bytes,
     pl_json_text_whole(&j, "train_tokens", shards[PL_SPLIT_TRAIN].n_tokens);
     pl_json_text_whole(&j, "val_tokens", shards[PL_SPLIT_VAL].n_tokens);
     const pl_metrics_size metrics = pl_metrics_sync(&session->metrics);
-    pl_json_text_whole(&j, "metrics_bytes", metrics.lines_bytes);
+    pl_json_text_whole(&j, "metrics_lines", metrics.lines);
     pl_json_text_whole(&j, "events_bytes", metrics.events_bytes);
     put_model(&j, &session->shape);
     put_config(&j, session->config);
@@ -113,6 +115,10 @@ static pl_status want_model(const json_t *root, pl_shape *shape,
     shape->bias = json_is_true(bias) ? PL_BIAS_ALL : PL_BIAS_NONE;
     shape->activation = strcmp(activation, "gelu") == 0 ? PL_ACT_GELU
                                                         : PL_ACT_GELU_TANH;
+    /* what wrote none knew only tied ones */
+    shape->head = json_is_false(json_object_get(model, "tie_word_embeddings"))
+                      ? PL_HEAD_OWN
+                      : PL_HEAD_TIED;
     shape->A = shape->H * shape->D;
     return PL_OK;
 }
@@ -156,7 +162,7 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         { "skipped", &state->skipped },
         { "train_tokens", &state->train_tokens },
         { "val_tokens", &state->val_tokens },
-        { "metrics_bytes", &state->metrics.lines_bytes },
+        { "metrics_lines", &state->metrics.lines },
         { "events_bytes", &state->metrics.events_bytes },
     };
     pl_status status = PL_OK;

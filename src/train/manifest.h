@@ -62,8 +62,8 @@ PL_MUST_CHECK pl_status pl_manifest_read(pl_manifest *manifest,
 
 /* How much of a checkpoint somebody needs. */
 typedef enum pl_manifest_scope {
-    PL_SCOPE_SETTINGS, /* all but tensors */
-    PL_SCOPE_MODEL,    /* all but the optimizer's tensors */
+    PL_SCOPE_SETTINGS, /* all but tensors and metrics */
+    PL_SCOPE_MODEL,    /* all but the optimizer's tensors and metrics */
     PL_SCOPE_ALL,
 } pl_manifest_scope;
 

@@ -7,68 +7,123 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_BYTES = 1024 };
+enum { LINE_BYTES = 1024, PIECE_BYTES = 16 * LINE_BYTES };
 
 /* ---- opening ---- */
 
-/* The length of the whole lines in the first `size` bytes. */
-static pl_status whole_lines(pl_file *file, uint64_t size, uint64_t *bytes,
+/* The first `most` lines of a file that are whole. */
+typedef struct lines {
+    uint64_t count, bytes;
+} lines;
+
+static pl_status first_lines(const pl_file *file, uint64_t most, lines *found,
                              pl_error *err)
 {
-    char piece[LINE_BYTES];
-    while (size > 0) {
-        size_t want = size < sizeof piece ? (size_t)size : sizeof piece;
-        pl_status status = pl_file_pread_exact(file, piece, want, size - want,
-                                               err);
+    char piece[PIECE_BYTES];
+    uint64_t size = pl_file_size(file);
+    *found = (lines){ 0 };
+    for (uint64_t at = 0; at < size && found->count < most;) {
+        size_t want = size - at < sizeof piece ? (size_t)(size - at)
+                                               : sizeof piece;
+        pl_status status = pl_file_pread_exact(file, piece, want, at, err);
         if (status)
             return status;
-        const char *newline = memrchr(piece, '\n', want);
-        if (newline) {
-            *bytes = size - want + (uint64_t)(newline - piece) + 1;
-            return PL_OK;
+        const char *next = piece, *end = piece + want;
+        while (next < end && found->count < most &&
+               (next = memchr(next, '\n', (size_t)(end - next))) != NULL) {
+            next++;
+            found->count++;
+            found->bytes = at + (uint64_t)(next - piece);
         }
-        size -= want;
+        at += want;
     }
-    *bytes = 0;
     return PL_OK;
 }
 
-static pl_status open_old(pl_metrics *metrics, const char *path, uint64_t bytes,
-                          pl_error *err)
+static pl_status look_at_lines(const char *path, uint64_t most, lines *found,
+                               pl_error *err)
 {
-    pl_file *file = &metrics->file;
-    pl_status status = pl_file_open_read(file, path, err);
+    pl_file file;
+    pl_status status = pl_file_open_read(&file, path, err);
+    *found = (lines){ 0 };
     if (status)
         return status;
-    uint64_t have = pl_file_size(file);
-    status = whole_lines(file, have < bytes ? have : bytes,
-                         &metrics->good_bytes, err);
-    pl_file_abandon(file);
-    if (!status)
-        status = pl_file_open_again(file, path, metrics->good_bytes, err);
-    if (!status && metrics->good_bytes < bytes)
+    status = first_lines(&file, most, found, err);
+    pl_file_abandon(&file);
+    return status;
+}
+
+/* metrics.jsonl anew, from a checkpoint's copy. Killed meanwhile, it is too
+ * short and the next start does it again. */
+static pl_status restore(pl_file *out, const char *path, const char *copy,
+                         uint64_t bytes, pl_error *err)
+{
+    char piece[PIECE_BYTES];
+    pl_file from;
+    pl_status status = pl_file_open_read(&from, copy, err);
+    if (status)
+        return status;
+    status = pl_file_create(out, path, err);
+    for (uint64_t at = 0; at < bytes && !status;) {
+        size_t want = bytes - at < sizeof piece ? (size_t)(bytes - at)
+                                                : sizeof piece;
+        status = pl_file_pread_exact(&from, piece, want, at, err);
+        if (!status)
+            status = pl_file_append(out, piece, want, err);
+        at += want;
+    }
+    pl_file_abandon(&from);
+    return status;
+}
+
+/* What is missing in the file is taken from the checkpoint's folder. */
+static pl_status open_old(pl_metrics *metrics, const char *path,
+                          const char *folder, uint64_t count, pl_error *err)
+{
+    char copy[PL_PATH_BYTES];
+    lines have = { 0 }, kept = { 0 };
+    pl_file_kind kind;
+    pl_status status = pl_file_look(path, &kind, err);
+    if (!status && kind != PL_FILE_ABSENT)
+        status = look_at_lines(path, count, &have, err);
+    if (!status && have.count < count)
+        status = pl_path_join(copy, folder, PL_METRICS_NAME, err);
+    if (!status && have.count < count &&
+        look_at_lines(copy, count, &kept, NULL))
+        kept.count = 0; /* then what there is must do */
+    if (status)
+        return status;
+    if (kept.count > have.count) {
+        status = restore(&metrics->file, path, copy, kept.bytes, err);
+        have = kept;
+    } else if (kind == PL_FILE_ABSENT) {
+        status = pl_file_create(&metrics->file, path, err);
+    } else {
+        status = pl_file_open_again(&metrics->file, path, have.bytes, err);
+    }
+    metrics->good_bytes = have.bytes;
+    metrics->lines = have.count;
+    if (!status && (have.count < count || kept.count > 0))
         pl_log_say(metrics->log, PL_LOG_NOTE,
-                   "%s has %" PRIu64 " bytes, %" PRIu64 " when the checkpoint "
-                   "was written: some steps are missing in it",
-                   path, have, bytes);
+                   "%s had not all lines of the checkpoint: it has %" PRIu64
+                   " of %" PRIu64 " now%s",
+                   path, have.count, count,
+                   kept.count > 0 ? ", from the checkpoint's own copy" : "");
     return status;
 }
 
 pl_status pl_metrics_open(pl_metrics *metrics, const char *out_dir,
-                          pl_metrics_size size, const pl_log *log,
-                          pl_error *err)
+                          const char *folder, pl_metrics_size size,
+                          const pl_log *log, pl_error *err)
 {
     char path[PL_PATH_BYTES];
-    pl_file_kind kind = PL_FILE_ABSENT;
     *metrics = (pl_metrics)PL_METRICS_CLOSED;
     metrics->log = log;
     pl_status status = pl_path_join(path, out_dir, PL_METRICS_NAME, err);
     if (!status)
-        status = pl_file_look(path, &kind, err);
-    if (!status && kind != PL_FILE_ABSENT && size.lines_bytes > 0)
-        status = open_old(metrics, path, size.lines_bytes, err);
-    else if (!status)
-        status = pl_file_create(&metrics->file, path, err);
+        status = size.lines > 0
+                     ? open_old(metrics, path, folder, size.lines, err)
+                     : pl_file_create(&metrics->file, path, err);
     if (!status)
         status = pl_path_join(path, out_dir, PL_EVENTS_NAME, err);
     if (!status)
@@ -151,6 +206,7 @@ static void append(pl_metrics *metrics, line *l)
         return;
     }
     metrics->good_bytes += l->used;
+    metrics->lines++;
     status = pl_events_flush(&metrics->events, &trouble);
     if (status)
         complain(metrics, &trouble);
@@ -179,5 +235,89 @@ pl_metrics_size pl_metrics_sync(pl_metrics *metrics)
     pl_error trouble = { 0 };
     if (metrics->file.fd >= 0 && pl_file_sync(&metrics->file, &trouble))
         complain(metrics, &trouble);
-    return (pl_metrics_size){ metrics->good_bytes, metrics->events.size_bytes };
+    return (pl_metrics_size){ metrics->lines, metrics->events.size_bytes };
+}
+
+/* ---- the checkpoint's copy ---- */
+
+/* Drops the time that an update took from each line in `text`, which are whole;
+ * returns what is left. */
+static size_t drop_times(char *text, size_t bytes)
+{
+    static const char time[] = ", \"step_ms\"";
+    size_t used = 0;
+    for (size_t at = 0; at < bytes;) {
+        const char *from = text + at;
+        const char *end = memchr(from, '\n', bytes - at);
+        size_t length = (size_t)(end + 1 - from);
+        const char *cut = memmem(from, length, time, sizeof time - 1);
+        size_t keep = cut ? (size_t)(cut - from) : length;
+        memmove(text + used, from, keep);
+        used += keep;
+        if (cut) {
+            memcpy(text + used, "}\n", 2);
+            used += 2;
+        }
+        at += length;
+    }
+    return used;
+}
+
+/* *read: whether what failed was reading. */
+static pl_status copy_lines(const pl_metrics *metrics, pl_file *out,
+                            pl_hash *hash, uint64_t *bytes, int *read,
+                            pl_error *err)
+{
+    char piece[PIECE_BYTES];
+    pl_file from;
+    *read = 1;
+    pl_status status = pl_file_open_read(&from, metrics->file.path, err);
+    if (status)
+        return status;
+    for (uint64_t at = 0; at < metrics->good_bytes && !status;) {
+        uint64_t left = metrics->good_bytes - at;
+        size_t want = left < sizeof piece ? (size_t)left : sizeof piece;
+        *read = 1;
+        status = pl_file_pread_exact(&from, piece, want, at, err);
+        const char *end = status ? NULL : memrchr(piece, '\n', want);
+        if (!status && !end)
+            status = pl_fail(err, PL_E_FORMAT, "%s: a line is too long",
+                             metrics->file.path);
+        if (status)
+            break;
+        at += (uint64_t)(end + 1 - piece);
+        size_t used = drop_times(piece, (size_t)(end + 1 - piece));
+        *read = 0;
+        status = pl_file_append(out, piece, used, err);
+        pl_hash_add(hash, piece, used);
+        *bytes += used;
+    }
+    pl_file_abandon(&from);
+    return status;
+}
+
+pl_status pl_metrics_copy(pl_metrics *metrics, const char *path, pl_hash *hash,
+                          uint64_t *bytes, pl_error *err)
+{
+    pl_file out;
+    int read = 0;
+    *bytes = 0;
+    pl_hash_begin(hash);
+    if (metrics->file.fd < 0 || metrics->lines == 0)
+        return PL_OK;
+    pl_status status = pl_file_create(&out, path, err);
+    if (status)
+        return status;
+    status = copy_lines(metrics, &out, hash, bytes, &read, err);
+    if (!status)
+        status = pl_file_sync(&out, err);
+    if (!status)
+        return pl_file_close(&out, err);
+    pl_file_abandon(&out);
+    if (!read)
+        return status;
+    if (err)
+        complain(metrics, err);
+    *bytes = 0;
+    return pl_file_remove(path, err);
 }

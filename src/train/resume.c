@@ -22,6 +22,7 @@ pl_status pl_resume_same_model(const pl_shape *have, const pl_shape *want,
         { "bias", have->bias, want->bias },
         { "activation (0 gelu, 1 gelu_tanh)", have->activation,
           want->activation },
+        { "tie_word_embeddings (0 True, 1 False)", have->head, want->head },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i].have != sizes[i].want)
@@ -222,7 +223,8 @@ pl_status pl_resume_load(const pl_resume *resume, pl_session *session,
     pl_status status = pl_checkpoint_load(session, resume->folder, err);
     if (!status && !session->config->eval_only)
         status = pl_metrics_open(&session->metrics, session->config->out_dir,
-                                 state->metrics, session->log, err);
+                                 resume->folder, state->metrics, session->log,
+                                 err);
     if (status)
         return status;
     session->step = state->step;

@@ -302,7 +302,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
     status = pl_outdir_move_earlier(&session->outdir, session->heap, err);
     if (!status)
         status = pl_metrics_open(&session->metrics, session->config->out_dir,
-                                 (pl_metrics_size){ 0 }, session->log, err);
+                                 "", (pl_metrics_size){ 0 }, session->log, err);
     return status;
 }
 

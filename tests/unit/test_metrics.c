@@ -45,11 +45,12 @@ static void update(pl_metrics *m, uint64_t step)
 
 static void open_at(pl_metrics *m, pl_metrics_size size, const pl_log *log)
 {
-    if (pl_metrics_open(m, dir.folder, size, log, &err))
+    if (pl_metrics_open(m, dir.folder, scratch_path(&dir, "kept"), size, log,
+                        &err))
         fail_msg("%s", err.text);
 }
 
-static const pl_metrics_size anew = { 0 }, long_ago = { 5000, 5000 };
+static const pl_metrics_size anew = { 0 }, long_ago = { 50, 5000 };
 
 static size_t events_bytes(void)
 {
@@ -166,6 +167,104 @@ static void a_full_disk_loses_lines_but_never_half_of_one(void **state)
     assert_holds(LINE("0") LINE("4"));
 }
 
+/* ---- a checkpoint's copy ---- */
+
+#define TIMELESS(step)                                                         \
+    "{\"step\": " step ", \"loss\": 2.5, \"lr\": 0.001, \"grad_norm\": 0.5, "  \
+    "\"loss_scale\": 1, \"skipped\": 0}\n"
+
+static uint64_t copy(pl_metrics *m, pl_hash *hash)
+{
+    uint64_t bytes;
+    if (pl_folder_make(scratch_path(&dir, "kept"), &err) ||
+        pl_metrics_copy(m, scratch_path(&dir, "kept/metrics.jsonl"), hash,
+                        &bytes, &err))
+        fail_msg("%s", err.text);
+    return bytes;
+}
+
+/* More than are copied at once, so that pieces end in the middle of lines. */
+static void the_copy_has_every_line_but_no_times(void **state)
+{
+    (void)state;
+    enum { LINES = 500 };
+    pl_metrics m;
+    pl_hash hash, again;
+    size_t bytes, at = 0;
+    open_at(&m, anew, NULL);
+    assert_int_equal(copy(&m, &hash), 0); /* nothing yet, and no file */
+    assert_null(scratch_read(scratch_path(&dir, "kept/metrics.jsonl"), &bytes));
+    for (uint64_t i = 0; i < LINES; i++)
+        update(&m, i);
+    assert_int_equal(pl_file_append(&m.file, "{\"half", 6, &err), PL_OK);
+    uint64_t said = copy(&m, &hash);
+    char *text = scratch_read(scratch_path(&dir, "kept/metrics.jsonl"), &bytes);
+    assert_int_equal(bytes, said);
+    for (int i = 0; i < LINES; i++) {
+        char line[256], step[12];
+        snprintf(step, sizeof step, "%d", i);
+        snprintf(line, sizeof line, "{\"step\": %s%s", step,
+                 TIMELESS("") + sizeof "{\"step\": " - 1);
+        assert_memory_equal(text + at, line, strlen(line));
+        at += strlen(line);
+    }
+    assert_int_equal(at, bytes);
+    pl_hash_begin(&again);
+    pl_hash_add(&again, text, bytes);
+    assert_string_equal(pl_hash_end(&again).text, pl_hash_end(&hash).text);
+    free(text);
+    pl_metrics_close(&m);
+}
+
+static void lines_that_are_gone_come_from_the_copy(void **state)
+{
+    (void)state;
+    int said = 0;
+    pl_log log = { count_note, &said };
+    pl_metrics m;
+    pl_hash hash;
+    open_at(&m, anew, NULL);
+    update(&m, 0);
+    update(&m, 1);
+    const pl_metrics_size at = pl_metrics_sync(&m);
+    copy(&m, &hash);
+    update(&m, 2);
+    pl_metrics_close(&m);
+    remove(scratch_path(&dir, "metrics.jsonl"));
+    open_at(&m, at, &log);
+    update(&m, 2);
+    pl_metrics_close(&m);
+    assert_holds(TIMELESS("0") TIMELESS("1") LINE("2"));
+    assert_int_equal(said, 1);
+    scratch_write(scratch_path(&dir, "metrics.jsonl"), LINE("0"),
+                  strlen(LINE("0")));
+    open_at(&m, at, &log);
+    pl_metrics_close(&m);
+    assert_holds(TIMELESS("0") TIMELESS("1"));
+    assert_int_equal(said, 2);
+    open_at(&m, at, &log); /* nothing is missing now */
+    pl_metrics_close(&m);
+    assert_int_equal(said, 2);
+}
+
+/* A checkpoint without its copy is better than none. */
+static void lines_that_cannot_be_read_are_left_out(void **state)
+{
+    (void)state;
+    int said = 0;
+    size_t bytes;
+    pl_log log = { count_note, &said };
+    pl_metrics m;
+    pl_hash hash;
+    open_at(&m, anew, &log);
+    update(&m, 0);
+    remove(scratch_path(&dir, "metrics.jsonl"));
+    assert_int_equal(copy(&m, &hash), 0);
+    assert_int_equal(said, 1);
+    assert_null(scratch_read(scratch_path(&dir, "kept/metrics.jsonl"), &bytes));
+    pl_metrics_close(&m);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -175,6 +274,9 @@ int main(void)
         TEST(a_resumed_run_goes_on_where_its_checkpoint_was),
         TEST(what_is_missing_is_said_and_half_a_line_goes),
         TEST(a_full_disk_loses_lines_but_never_half_of_one),
+        TEST(the_copy_has_every_line_but_no_times),
+        TEST(lines_that_are_gone_come_from_the_copy),
+        TEST(lines_that_cannot_be_read_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
