@@ -17,6 +17,7 @@ import argparse
 import ctypes
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,7 +32,6 @@ PARTS = (("qkv", "linear", 1, 3), ("projection", "linear", 1, 1),
 PASSES = ("forward", "dx", "dw")
 BURST_SECONDS = 0.05
 DISTURBED = 0.1  # probes before and after that differ more: measured again
-REST_SECONDS = 0.03  # until the threads of the side before have stopped waiting
 
 
 def products():
@@ -181,12 +181,16 @@ def serve(side, threads):
 
 
 class Side:
+    """A process that answers. Between questions it is stopped: threads of a
+    library that wait for work by spinning would take the peak from the next."""
+
     def __init__(self, name, command):
         self.name = name
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
     def ask(self, line):
+        self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
@@ -196,9 +200,11 @@ class Side:
         if not answer:
             code = self.process.wait()
             raise RuntimeError(f"{self.name} ended with {code}")
+        self.process.send_signal(signal.SIGSTOP)
         return json.loads(answer)
 
     def close(self):
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
         self.process.wait()
 
@@ -213,9 +219,7 @@ def measure(sides, p, rounds):
     names = list(sides)
 
     def ask(name, what):
-        rate = sides[name].ask(what)["flops_per_second"]
-        time.sleep(REST_SECONDS)
-        return rate
+        return sides[name].ask(what)["flops_per_second"]
 
     for name in names:
         ask(name, line)
