@@ -119,7 +119,7 @@ static pl_status append_all(pl_convert *c, pl_llmc *llmc, pl_error *err)
 {
     const pl_shape *shape = &c->weights->shape;
     pl_status status = PL_OK;
-    for (int kind = 0; kind < PL_PARAM_KINDS && !status; kind++) {
+    for (int kind = 0; kind < PL_LLMC_TENSORS && !status; kind++) {
         pl_llmc_tensor t = pl_llmc_tensor_at(&llmc->shape, (size_t)kind);
         int layered = kind >= PL_LN1_W && kind <= PL_MLP_B;
         for (size_t layer = 0; layer < t.layers && !status; layer++)
@@ -139,7 +139,7 @@ static pl_status check_llmc(const pl_convert *c, pl_ggml_type type,
                        "llm.c's models are f32 or bf16, not %s: use "
                        "--type=f32 or --type=bf16",
                        pl_ggml_type_name(type));
-    if (c->weights->has_head)
+    if (c->weights->shape.head == PL_HEAD_OWN)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s has a classifier of its own (lm_head.weight); in "
                        "llm.c it is the token table",

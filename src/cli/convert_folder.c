@@ -1,8 +1,8 @@
 /* convert_folder.c: to a Hugging Face GPT-2 folder. */
 #include "base/file.h"
 #include "cli/convert.h"
-#include "format/jsontext.h"
 #include "text/tokenizer_file.h"
+#include "train/gpt2_config.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,13 +25,9 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     const reader *r = context;
     const pl_weights *w = r->convert->weights;
     pl_weights_dims dims = pl_weights_size(w, i, PL_WEIGHTS_IN_OUT);
-    if (i == pl_weights_head(w)) {
-        snprintf(info->name, sizeof info->name, "lm_head.weight");
-    } else {
-        pl_param param = pl_param_at(&w->shape, i);
-        snprintf(info->name, sizeof info->name, "%s",
-                 pl_param_name_of(&param).text);
-    }
+    pl_param param = pl_param_at(&w->shape, i);
+    snprintf(info->name, sizeof info->name, "%s",
+             pl_param_name_of(&param).text);
     info->dtype = r->type == PL_GGML_F32   ? PL_TENSOR_F32
                   : r->type == PL_GGML_F16 ? PL_TENSOR_F16
                                            : PL_TENSOR_BF16;
@@ -83,7 +79,7 @@ static pl_status write_model(pl_convert *c, const char *folder,
     reader r = { .convert = c, .type = type, .slot = SIZE_MAX };
     pl_tensor_source source = {
         .context = &r,
-        .count = pl_weights_slots(c->weights),
+        .count = pl_param_slots(&c->weights->shape),
         .describe = describe,
         .read = read_bytes,
     };
@@ -103,44 +99,23 @@ static pl_status write_model(pl_convert *c, const char *folder,
 
 /* ---- the rest ---- */
 
-static void put_end(pl_json_text *j, const char *key, int32_t id)
-{
-    if (id >= 0)
-        pl_json_text_whole(j, key, (uint64_t)id);
-    else
-        pl_json_text_raw(j, key, "null");
-}
-
 static pl_status write_config(const pl_weights *w, const char *folder,
                               pl_ggml_type type, pl_error *err)
 {
     char text[CONFIG_BYTES], path[PL_PATH_BYTES];
-    const pl_shape *s = &w->shape;
-    int32_t end = w->end_token;
-    if (end < 0 && w->tokenizer.kind == PL_TOKENIZER_BPE)
-        end = pl_bpe_special(w->tokenizer.bpe, "<|endoftext|>");
+    pl_gpt2_config config = {
+        .shape = w->shape,
+        .epsilon = w->epsilon,
+        .dropout = w->dropout,
+        .end_token = w->end_token,
+        .dtype = type == PL_GGML_F32   ? "float32"
+                 : type == PL_GGML_F16 ? "float16"
+                                       : "bfloat16",
+    };
+    if (config.end_token < 0 && w->tokenizer.kind == PL_TOKENIZER_BPE)
+        config.end_token = pl_bpe_special(w->tokenizer.bpe, "<|endoftext|>");
     pl_json_text j = pl_json_text_begin(text, sizeof text);
-    pl_json_text_string(&j, "model_type", "gpt2");
-    pl_json_text_raw(&j, "architectures", "[\"GPT2LMHeadModel\"]");
-    pl_json_text_string(&j, "activation_function",
-                        s->activation == PL_ACT_GELU ? "gelu" : "gelu_new");
-    pl_json_text_whole(&j, "vocab_size", s->V);
-    pl_json_text_whole(&j, "n_positions", s->T);
-    pl_json_text_whole(&j, "n_ctx", s->T);
-    pl_json_text_whole(&j, "n_embd", s->C);
-    pl_json_text_whole(&j, "n_layer", s->L);
-    pl_json_text_whole(&j, "n_head", s->H);
-    pl_json_text_whole(&j, "n_inner", 4 * s->C);
-    char epsilon[32]; /* as a float it has six digits */
-    snprintf(epsilon, sizeof epsilon, "%.6g", w->epsilon);
-    pl_json_text_raw(&j, "layer_norm_epsilon", epsilon);
-    pl_json_text_raw(&j, "tie_word_embeddings", w->has_head ? "false" : "true");
-    put_end(&j, "bos_token_id", end);
-    put_end(&j, "eos_token_id", end);
-    pl_json_text_string(&j, "torch_dtype",
-                        type == PL_GGML_F32   ? "float32"
-                        : type == PL_GGML_F16 ? "float16"
-                                              : "bfloat16");
+    pl_gpt2_config_put(&j, &config);
     pl_status status = pl_json_text_end(&j, err);
     if (!status)
         status = pl_path_join(path, folder, "config.json", err);

@@ -102,7 +102,7 @@ static pl_status put_all(pl_convert *c, pl_gguf_writer *writer,
                          pl_ggml_type type, pl_gguf_tensor *tensors,
                          pl_error *err)
 {
-    size_t slots = pl_weights_slots(c->weights);
+    size_t slots = pl_param_slots(&c->weights->shape);
     put_keys(c, writer, type);
     pl_status status = pl_vocab_put(writer, c->weights, c->log, err);
     for (size_t slot = 0; slot < slots; slot++)
@@ -119,7 +119,7 @@ pl_status pl_convert_to_gguf(pl_convert *convert, const char *path,
     pl_gguf_writer writer;
     pl_gguf_tensor *tensors;
     void *buffer;
-    size_t slots = pl_weights_slots(convert->weights);
+    size_t slots = pl_param_slots(&convert->weights->shape);
     uint64_t bytes = 0;
     pl_status status = pl_heap_take(heap, &tensors, slots, sizeof *tensors,
                                     err);

@@ -37,6 +37,9 @@ static int on_cuda(const pl_explain *e)
 static void print_asserts(const pl_explain *e)
 {
     const pl_config *c = e->config;
+    if (!c->tie_word_embeddings)
+        printf("%snanoGPT's head is always tied: its figures are for that.%s\n",
+               pl_term_out(PL_TERM_YELLOW), pl_term_out_end());
     if (e->heads != e->job.H)
         printf("%snanoGPT stops at an assertion: n_embd %zu isn't divisible by "
                "n_head %zu.%s\nThe figures are for %zu heads.\n",

@@ -8,32 +8,16 @@
 
 enum { PIECE = 4096 }; /* values that are unpacked at once */
 
-size_t pl_weights_head(const pl_weights *weights)
-{
-    return pl_param_slots(&weights->shape);
-}
-
-size_t pl_weights_slots(const pl_weights *weights)
-{
-    return pl_weights_head(weights) + (weights->has_head ? 1 : 0);
-}
-
-/* A slot's row of the table; the classifier is shaped like the tokens'. */
-static pl_param param_of(const pl_weights *weights, size_t slot)
-{
-    return pl_param_at(&weights->shape,
-                       slot == pl_weights_head(weights) ? 0 : slot);
-}
-
 static int is_product(const pl_param *param)
 {
-    return param->is_2d && param->kind != PL_WTE && param->kind != PL_WPE;
+    return param->is_2d && param->kind != PL_WTE && param->kind != PL_WPE &&
+           param->kind != PL_HEAD_W;
 }
 
 pl_weights_dims pl_weights_size(const pl_weights *weights, size_t slot,
                                 pl_weights_layout layout)
 {
-    pl_param param = param_of(weights, slot);
+    pl_param param = pl_param_at(&weights->shape, slot);
     if (!param.is_2d)
         return (pl_weights_dims){ 1, param.rows, 0 };
     if (layout == PL_WEIGHTS_OUT_IN && is_product(&param))
@@ -44,7 +28,7 @@ pl_weights_dims pl_weights_size(const pl_weights *weights, size_t slot,
 pl_status pl_weights_take(pl_weights *weights, pl_heap *heap, pl_error *err)
 {
     pl_status status = pl_heap_take(heap, &weights->entries,
-                                    pl_weights_head(weights) + 1,
+                                    pl_param_slots(&weights->shape),
                                     sizeof *weights->entries, err);
     if (!status)
         status = pl_heap_take(heap, &weights->scratch, PL_WEIGHTS_SCRATCH,
@@ -62,15 +46,15 @@ static pl_status run(const pl_weights *weights, size_t slot, uint64_t first,
     size_t block = pl_ggml_type_block(entry.type);
     size_t bytes = pl_ggml_type_block_bytes(entry.type);
     if (entry.type == PL_GGML_F32)
-        return pl_file_pread_exact(weights->file, out, 4 * count,
+        return pl_file_pread_exact(entry.file, out, 4 * count,
                                    entry.at + 4 * first, err);
     while (count > 0) {
         size_t skip = (size_t)(first % block);
         size_t some = count < PIECE - skip ? count : PIECE - skip;
         size_t blocks = (skip + some + block - 1) / block;
-        pl_status status = pl_file_pread_exact(
-            weights->file, raw, blocks * bytes,
-            entry.at + first / block * bytes, err);
+        pl_status status = pl_file_pread_exact(entry.file, raw, blocks * bytes,
+                                               entry.at + first / block * bytes,
+                                               err);
         if (status)
             return status;
         pl_ggml_unpack(entry.type, raw, blocks * block, values);
@@ -109,7 +93,7 @@ pl_status pl_weights_rows(const pl_weights *weights, size_t slot,
                           float *out, pl_error *err)
 {
     pl_weights_dims dims = pl_weights_size(weights, slot, layout);
-    pl_param param = param_of(weights, slot);
+    pl_param param = pl_param_at(&weights->shape, slot);
     PL_CHECK(first <= dims.rows && rows <= dims.rows - first);
     if (layout != weights->layout && is_product(&param))
         return turned(weights, slot, first, rows, out, err);
@@ -119,7 +103,7 @@ pl_status pl_weights_rows(const pl_weights *weights, size_t slot,
 
 void pl_weights_close(pl_weights *weights)
 {
-    pl_safetensors_close(&weights->st);
+    pl_pretrained_close(&weights->pretrained);
     pl_gguf_close(&weights->gguf);
     pl_llmc_close(&weights->llmc);
 }
@@ -135,15 +119,14 @@ static const char *const gguf_names[PL_PARAM_KINDS] = {
     [PL_FC_W] = "ffn_up.weight",       [PL_FC_B] = "ffn_up.bias",
     [PL_MLP_W] = "ffn_down.weight",    [PL_MLP_B] = "ffn_down.bias",
     [PL_LNF_W] = "output_norm.weight", [PL_LNF_B] = "output_norm.bias",
+    [PL_HEAD_W] = "output.weight",
 };
 
 void pl_weights_gguf_name(const pl_weights *weights, size_t slot,
                           char name[PL_GGUF_NAME_BYTES])
 {
-    pl_param param = param_of(weights, slot);
-    if (slot == pl_weights_head(weights))
-        snprintf(name, PL_GGUF_NAME_BYTES, "output.weight");
-    else if (param.layer < 0)
+    pl_param param = pl_param_at(&weights->shape, slot);
+    if (param.layer < 0)
         snprintf(name, PL_GGUF_NAME_BYTES, "%s", gguf_names[param.kind]);
     else
         snprintf(name, PL_GGUF_NAME_BYTES, "blk.%d.%s", param.layer,

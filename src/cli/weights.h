@@ -11,9 +11,9 @@
 #include "format/ggml_type.h"
 #include "format/gguf.h"
 #include "format/llmc_model.h"
-#include "format/safetensors.h"
 #include "model/params.h"
 #include "text/tokenizer.h"
+#include "train/pretrained.h"
 
 /* How the matrices of products are stored. */
 typedef enum pl_weights_layout {
@@ -21,8 +21,9 @@ typedef enum pl_weights_layout {
     PL_WEIGHTS_OUT_IN, /* everybody else */
 } pl_weights_layout;
 
-/* Where a tensor's data lies in the file. */
+/* Where a tensor's data lies. */
 typedef struct pl_weights_entry {
+    const pl_file *file;
     uint64_t at;
     pl_ggml_type type;
 } pl_weights_entry;
@@ -31,12 +32,11 @@ typedef struct pl_weights {
     char path[PL_PATH_BYTES]; /* of the file or folder, for messages */
     pl_shape shape;           /* bias: always all, zeros where there are none */
     double epsilon;           /* of the layernorms */
-    int has_head;             /* a classifier that isn't the token table */
+    double dropout;           /* to train it further with */
     pl_tokenizer tokenizer;   /* kind NONE: the file has none */
     int32_t end_token;        /* -1: none is known */
     pl_weights_layout layout;
-    const pl_file *file; /* of one of these, the others are not open */
-    pl_safetensors st;
+    pl_pretrained pretrained; /* one of these, the others are not open */
     pl_gguf gguf;
     pl_llmc llmc;
     pl_weights_entry *entries; /* by slot */
@@ -45,7 +45,7 @@ typedef struct pl_weights {
 
 enum { PL_WEIGHTS_SCRATCH = 256 * 1024 };
 
-/* A Hugging Face GPT-2 folder: config.json and model.safetensors. What can't
+/* A Hugging Face GPT-2 folder, as pretrained.h reads it. What can't
  * be said in GPT-2's other formats is PL_E_UNSUPPORTED. */
 PL_MUST_CHECK pl_status pl_weights_open_folder(pl_weights *weights,
                                                const char *folder,
@@ -57,14 +57,11 @@ PL_MUST_CHECK pl_status pl_weights_open_file(pl_weights *weights,
                                              pl_error *err);
 void pl_weights_close(pl_weights *weights);
 
-/* For those who open: takes entries and scratch. shape and has_head are set. */
+/* For those who open: takes entries and scratch. shape is set. */
 PL_MUST_CHECK pl_status pl_weights_take(pl_weights *weights, pl_heap *heap,
                                         pl_error *err);
 
-/* Slots are those of params.h, and one more for the classifier. */
-size_t pl_weights_slots(const pl_weights *weights);
-size_t pl_weights_head(const pl_weights *weights);
-
+/* Slots are those of params.h. */
 typedef struct pl_weights_dims {
     size_t rows, cols; /* a vector has one row */
     int is_matrix;

@@ -1,5 +1,6 @@
 /* weights_file.c: a GGUF of a GPT-2, or a model of llm.c, as weights. */
 #include "cli/weights.h"
+#include "train/gpt2_config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
     s->V = (size_t)tokens->dims[1];
     s->A = s->C;
     s->D = s->C / s->H;
-    w->has_head = pl_gguf_find(gguf, "output.weight") != NULL;
+    s->head = pl_gguf_find(gguf, "output.weight") ? PL_HEAD_OWN : PL_HEAD_TIED;
     return PL_OK;
 }
 
@@ -87,6 +88,7 @@ static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
                        " of them, its keys say %zu and %zu",
                        pl_path_shown(w->gguf.file.path), name, t->dims[0],
                        t->dims[1], dims.cols, dims.rows);
+    w->entries[slot].file = &w->gguf.file;
     w->entries[slot].at = w->gguf.data_at + t->offset;
     w->entries[slot].type = t->type;
     return PL_OK;
@@ -96,11 +98,11 @@ static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
 static pl_status drop_equal_head(pl_weights *w, pl_error *err)
 {
     enum { PART = PL_WEIGHTS_SCRATCH / 2 };
-    size_t head = pl_weights_head(w), cols = w->shape.C;
-    size_t some = PART / cols;
+    size_t cols = w->shape.C, some = PART / cols;
     pl_status status = PL_OK;
-    if (!w->has_head || some == 0)
+    if (w->shape.head == PL_HEAD_TIED || some == 0)
         return PL_OK;
+    size_t head = pl_param_slot(&w->shape, PL_HEAD_W, -1);
     for (size_t row = 0; row < w->shape.V && !status; row += some) {
         some = some < w->shape.V - row ? some : w->shape.V - row;
         status = pl_weights_rows(w, head, PL_WEIGHTS_OUT_IN, row, some,
@@ -112,20 +114,19 @@ static pl_status drop_equal_head(pl_weights *w, pl_error *err)
                               some * cols * sizeof *w->scratch) != 0)
             return PL_OK;
     }
-    w->has_head = 0;
+    w->shape.head = PL_HEAD_TIED;
     return status;
 }
 
 static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
                            pl_heap *heap, pl_error *err)
 {
-    w->file = &w->gguf.file;
     pl_status status = pl_gguf_open(&w->gguf, path, heap, err);
     if (!status)
         status = read_keys(w, err);
     if (!status)
         status = pl_weights_take(w, heap, err);
-    for (size_t slot = 0; !status && slot < pl_weights_slots(w); slot++)
+    for (size_t slot = 0; !status && slot < pl_param_slots(&w->shape); slot++)
         status = enter(w, slot, err);
     if (!status)
         status = drop_equal_head(w, err);
@@ -137,13 +138,12 @@ static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
 /* ---- llm.c ---- */
 
 /* Its tensors are in the order of our table. */
-_Static_assert((int)PL_LLMC_TENSORS == (int)PL_PARAM_KINDS,
+_Static_assert((int)PL_LLMC_TENSORS == (int)PL_HEAD_W,
                "one of llm.c's tensors for each kind of weight");
 
 static pl_status open_llmc(pl_weights *w, const char *path, pl_heap *heap,
                            pl_error *err)
 {
-    w->file = &w->llmc.file;
     pl_status status = pl_llmc_open(&w->llmc, path, err);
     if (status)
         return status;
@@ -165,12 +165,13 @@ static pl_status open_llmc(pl_weights *w, const char *path, pl_heap *heap,
         w->end_token = 50256;
     status = pl_weights_take(w, heap, err);
     int is_f32 = w->llmc.version == PL_LLMC_F32;
-    for (size_t slot = 0; !status && slot < pl_weights_slots(w); slot++) {
+    for (size_t slot = 0; !status && slot < pl_param_slots(&w->shape); slot++) {
         pl_param param = pl_param_at(&w->shape, slot);
         pl_llmc_tensor t = pl_llmc_tensor_at(s, param.kind);
         uint64_t layer = param.layer < 0 ? 0 : (uint64_t)param.layer;
         uint64_t first = t.first + layer * t.rows * t.cols;
         w->entries[slot] = (pl_weights_entry){
+            .file = &w->llmc.file,
             .at = PL_LLMC_HEADER_BYTES + first * (is_f32 ? 4 : 2),
             .type = is_f32 ? PL_GGML_F32 : PL_GGML_BF16,
         };
@@ -183,7 +184,6 @@ pl_status pl_weights_open_file(pl_weights *weights, const char *path,
 {
     int is_llmc = 0;
     *weights = (pl_weights){
-        .st.file = PL_FILE_CLOSED,
         .gguf.file = PL_FILE_CLOSED,
         .llmc.file = PL_FILE_CLOSED,
         .layout = PL_WEIGHTS_OUT_IN,
@@ -191,6 +191,7 @@ pl_status pl_weights_open_file(pl_weights *weights, const char *path,
         .shape.activation = PL_ACT_GELU_TANH,
         .tokenizer = pl_tokenizer_make_none(),
         .end_token = -1,
+        .dropout = PL_GPT2_DROPOUT,
     };
     pl_status status = pl_path_add(weights->path, path, "", err);
     if (!status)

@@ -121,6 +121,9 @@ X(FLOAT, dropout, 0.0, 0, 1, NULL, PL_FOR_TRAIN, MODEL,                        \
   "share of activations that training drops")                                  \
 X(FLAG, bias, false, 0, 0, NULL, PL_FOR_TRAIN, MODEL,                          \
   "biases in the linear layers and layernorms, as GPT-2 has them")             \
+X(FLAG, tie_word_embeddings, true, 0, 0, NULL, PL_FOR_TRAIN, MODEL,            \
+  "the classifier's matrix is the token table, as in GPT-2; False: it has "    \
+  "weights of its own")                                                        \
 X(TEXT, activation, "gelu", 0, 0, "gelu gelu_tanh", PL_FOR_TRAIN, MODEL,       \
   "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
                                                                                \

@@ -44,7 +44,8 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
     size_t V = b->s->V, C = b->s->C,
            chunk = pl_build_chunk(b, b->gpt->layout.chunk_rows);
     int train = b->program == PL_TRAIN;
-    pl_buffer_id wte = pl_build_factor(b, PL_WTE, -1), dlnf = PL_NO_BUFFER;
+    pl_param_kind kind = pl_param_head(b->s);
+    pl_buffer_id head = pl_build_factor(b, kind, -1), dlnf = PL_NO_BUFFER;
     pl_buffer_id logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
                                           PL_F32, chunk, V);
     if (train)
@@ -58,7 +59,7 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
         step->inner = C;
         pl_step_arg(step, PL_WRITE, logits);
         pl_step_rows(step, PL_READ, lnf, row);
-        pl_step_arg(step, PL_READ, wte);
+        pl_step_arg(step, PL_READ, head);
         step = pl_build_step(b, PL_OP_CROSS_ENTROPY, -1);
         step->rows = rows;
         step->cols = V;
@@ -75,13 +76,13 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
         step->inner = V;
         pl_step_rows(step, PL_WRITE, dlnf, row);
         pl_step_arg(step, PL_READ, logits);
-        pl_step_arg(step, PL_READ, wte);
+        pl_step_arg(step, PL_READ, head);
         pl_step_arg(step, PL_READ, PL_NO_BUFFER);
         step = pl_build_step(b, PL_OP_MATMUL_DW, -1);
         step->rows = rows;
         step->cols = C;
         step->inner = V;
-        pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_WTE, -1));
+        pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, kind, -1));
         pl_step_arg(step, PL_READ, logits);
         pl_step_rows(step, PL_READ, lnf, row);
     }
@@ -310,7 +311,7 @@ static void build_sample(builder *b)
     step->inner = b->s->C;
     pl_step_arg(step, PL_WRITE, gpt->sample_logits);
     pl_step_arg(step, PL_READ, lnf);
-    pl_step_arg(step, PL_READ, pl_build_factor(b, PL_WTE, -1));
+    pl_step_arg(step, PL_READ, pl_build_factor(b, pl_param_head(b->s), -1));
     /* the host's copy to choose from: written by it, after the last step */
     step = pl_build_step(b, PL_OP_FETCH, -1);
     pl_step_arg(step, PL_WRITE, gpt->sample_work);
@@ -353,13 +354,14 @@ typedef struct weight_set {
     size_t block;
 } weight_set;
 
-static int covers(const weight_set *set, const pl_param *param)
+static int covers(const weight_set *set, const pl_param *param, pl_head head)
 {
     switch (set->of) {
     case OF_NONE:
         return 0;
     case OF_PRODUCTS:
-        return param->is_2d && param->kind != PL_WPE;
+        return param->is_2d && param->kind != PL_WPE &&
+               (param->kind != PL_WTE || head == PL_HEAD_TIED);
     case OF_MATRICES:
         return param->is_2d;
     case OF_ALL:
@@ -402,7 +404,7 @@ static pl_buffer_id *build_set(builder *b, weight_set set)
     for (size_t i = 0; i < slots && !graph->status; i++) {
         pl_param param = pl_param_at(b->s, i);
         ids[i] = PL_NO_BUFFER;
-        if (pl_param_present(b->s, &param) && covers(&set, &param))
+        if (pl_param_present(b->s, &param) && covers(&set, &param, b->s->head))
             ids[i] = build_one(b, &set, &param);
     }
     return ids;

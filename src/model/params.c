@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef enum dim { DIM_1, DIM_V, DIM_T, DIM_C, DIM_A, DIM_3A, DIM_4C } dim;
-typedef enum place { PLACE_ONCE, PLACE_LAYER } place;
+typedef enum place { PLACE_ONCE, PLACE_LAYER, PLACE_HEAD } place;
 
 static const struct {
     const char *name;
@@ -49,7 +49,8 @@ static size_t size_of(const pl_shape *shape, dim d)
 
 size_t pl_param_slots(const pl_shape *shape)
 {
-    return PL_PARAM_KINDS - LAYERED + LAYERED * shape->L;
+    return PL_PARAM_KINDS - LAYERED + LAYERED * shape->L -
+           (shape->head == PL_HEAD_TIED ? 1 : 0);
 }
 
 size_t pl_param_slot(const pl_shape *shape, pl_param_kind kind, int layer)
@@ -59,7 +60,13 @@ size_t pl_param_slot(const pl_shape *shape, pl_param_kind kind, int layer)
         PL_CHECK(layer >= 0 && (size_t)layer < shape->L);
         return k + (size_t)layer * LAYERED;
     }
+    PL_CHECK(kind != PL_HEAD_W || shape->head == PL_HEAD_OWN);
     return k < FIRST_LAYERED ? k : k + (shape->L - 1) * LAYERED;
+}
+
+pl_param_kind pl_param_head(const pl_shape *shape)
+{
+    return shape->head == PL_HEAD_OWN ? PL_HEAD_W : PL_WTE;
 }
 
 pl_param pl_param_at(const pl_shape *shape, size_t slot)
@@ -93,7 +100,8 @@ pl_param_name pl_param_name_of(const pl_param *param)
         snprintf(name.text, sizeof name.text, "transformer.h.%d.%s",
                  param->layer, kinds[param->kind].name);
     else
-        snprintf(name.text, sizeof name.text, "transformer.%s",
+        snprintf(name.text, sizeof name.text, "%s%s",
+                 kinds[param->kind].place == PLACE_HEAD ? "" : "transformer.",
                  kinds[param->kind].name);
     return name;
 }

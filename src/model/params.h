@@ -25,7 +25,8 @@
     X(PL_MLP_W, "mlp.c_proj.weight", LAYER, 4C, C, RESIDUAL)                   \
     X(PL_MLP_B, "mlp.c_proj.bias", LAYER, C, 1, ZERO)                          \
     X(PL_LNF_W, "ln_f.weight", ONCE, C, 1, ONE)                                \
-    X(PL_LNF_B, "ln_f.bias", ONCE, C, 1, ZERO)
+    X(PL_LNF_B, "ln_f.bias", ONCE, C, 1, ZERO)                                 \
+    X(PL_HEAD_W, "lm_head.weight", HEAD, V, C, NORMAL)
 
 typedef enum pl_param_kind {
 #define PL_PARAM_ENUM(id, name, layer, rows, cols, init) id,
@@ -55,10 +56,13 @@ typedef struct pl_param {
 
 /* Slots: kinds outside the blocks once, the others once per layer, in the
  * order of the table with the blocks in the middle. Slots of absent biases
- * exist, so that an index means the same in every model. */
+ * exist, so that an index means the same in every model; the last one, of the
+ * head, only where the head has weights of its own. */
 size_t pl_param_slots(const pl_shape *shape);
 size_t pl_param_slot(const pl_shape *shape, pl_param_kind kind, int layer);
 pl_param pl_param_at(const pl_shape *shape, size_t slot);
+/* The kind that the classifier multiplies with: its own, or the tokens'. */
+pl_param_kind pl_param_head(const pl_shape *shape);
 /* "transformer.h.3.attn.c_attn.weight" */
 typedef struct pl_param_name {
     char text[PL_PARAM_NAME_BYTES];
@@ -67,7 +71,8 @@ typedef struct pl_param_name {
 pl_param_name pl_param_name_of(const pl_param *param);
 int pl_param_present(const pl_shape *shape, const pl_param *param);
 
-/* All parameters; and without the position table, as nanoGPT counts. */
+/* All parameters, a tied head counted once; and without the position table, as
+ * nanoGPT counts. */
 size_t pl_param_count(const pl_shape *shape);
 size_t pl_param_count_nanogpt(const pl_shape *shape);
 

@@ -82,6 +82,7 @@ pl_status pl_shape_make(pl_shape *shape, const pl_config *config,
         .activation = strcmp(config->activation, "gelu_tanh") == 0
                           ? PL_ACT_GELU_TANH
                           : PL_ACT_GELU,
+        .head = config->tie_word_embeddings ? PL_HEAD_TIED : PL_HEAD_OWN,
     };
     if (D * H > (size_t)1 << 28)
         return pl_fail(err, PL_E_CONFIG,

@@ -34,7 +34,9 @@ double pl_bench_sample_bytes(const pl_gpt *gpt)
         pl_param param = pl_param_at(s, i);
         pl_buffer_id read = gpt->copies[i] != PL_NO_BUFFER ? gpt->copies[i]
                                                            : gpt->weights[i];
-        if (param.is_2d && param.kind != PL_WPE)
+        int looked_up = param.kind == PL_WPE ||
+                        (param.kind == PL_WTE && s->head == PL_HEAD_OWN);
+        if (param.is_2d && !looked_up)
             bytes += (double)gpt->graph.buffers[read].bytes;
     }
     return bytes;

@@ -1,8 +1,6 @@
 /* hf_text.c: see hf_text.h. */
 #include "train/hf_text.h"
-#include "format/jsontext.h"
-
-#include <stdio.h>
+#include "train/gpt2_config.h"
 
 static const char end_of_text[] = "<|endoftext|>";
 
@@ -18,61 +16,18 @@ static int32_t end_token(const pl_session *session)
     return -1;
 }
 
-static void put_end_tokens(const pl_session *session, pl_json_text *j)
-{
-    static const char *const keys[] = { "bos_token_id", "eos_token_id" };
-    int32_t id = end_token(session);
-    for (int i = 0; i < 2; i++)
-        if (id >= 0)
-            pl_json_text_whole(j, keys[i], (uint64_t)id);
-        else
-            pl_json_text_raw(j, keys[i], "null");
-}
-
-/* Hugging Face's GPT-2 can't say a head_dim of its own. */
-static void put_kind(pl_json_text *j, const pl_shape *s)
-{
-    char note[256];
-    if (s->A == s->C) {
-        pl_json_text_string(j, "model_type", "gpt2");
-        pl_json_text_raw(j, "architectures", "[\"GPT2LMHeadModel\"]");
-        return;
-    }
-    pl_json_text_string(j, "model_type", "plimsoll_gpt2");
-    snprintf(note, sizeof note,
-             "GPT-2's attention is n_embd wide, this model's is %zu (%zu heads "
-             "of %zu): only Plimsoll loads it. An n_head that divides n_embd "
-             "would load anywhere.",
-             s->A, s->H, s->D);
-    pl_json_text_string(j, "note", note);
-    pl_json_text_whole(j, "head_dim", s->D);
-}
-
 pl_status pl_hf_config_text(pl_session *session, size_t *bytes, pl_error *err)
 {
-    const pl_shape *s = &session->shape;
+    const pl_gpt2_config config = {
+        .shape = session->shape,
+        .epsilon = 1e-5,
+        .dropout = session->config->dropout,
+        .end_token = end_token(session),
+        .dtype = session->gpt.layout.weights == PL_BF16 ? "bfloat16"
+                                                        : "float32",
+    };
     pl_json_text j = pl_json_text_begin(session->text, PL_SESSION_TEXT_BYTES);
-    put_kind(&j, s);
-    pl_json_text_string(&j, "activation_function",
-                        s->activation == PL_ACT_GELU ? "gelu" : "gelu_new");
-    pl_json_text_whole(&j, "vocab_size", s->V);
-    pl_json_text_whole(&j, "n_positions", s->T);
-    pl_json_text_whole(&j, "n_ctx", s->T);
-    pl_json_text_whole(&j, "n_embd", s->C);
-    pl_json_text_whole(&j, "n_layer", s->L);
-    pl_json_text_whole(&j, "n_head", s->H);
-    pl_json_text_whole(&j, "n_inner", 4 * s->C);
-    pl_json_text_raw(&j, "layer_norm_epsilon", "1e-05");
-    pl_json_text_real(&j, "embd_pdrop", session->config->dropout);
-    pl_json_text_real(&j, "attn_pdrop", session->config->dropout);
-    pl_json_text_real(&j, "resid_pdrop", session->config->dropout);
-    pl_json_text_raw(&j, "tie_word_embeddings", "true");
-    pl_json_text_string(&j, "torch_dtype",
-                        session->gpt.layout.weights == PL_BF16 ? "bfloat16"
-                                                               : "float32");
-    put_end_tokens(session, &j);
-    if (s->bias == PL_BIAS_NONE) /* its biases are zeros, and stay so here */
-        pl_json_text_raw(&j, "plimsoll_bias", "false");
+    pl_gpt2_config_put(&j, &config);
     pl_status status = pl_json_text_end(&j, err);
     *bytes = j.used;
     return status;
@@ -83,7 +38,7 @@ pl_status pl_hf_generation_text(pl_session *session, size_t *bytes,
 {
     pl_json_text j = pl_json_text_begin(session->text, PL_SESSION_TEXT_BYTES);
     pl_json_text_raw(&j, "_from_model_config", "true");
-    put_end_tokens(session, &j);
+    pl_gpt2_config_put_end(&j, end_token(session));
     pl_status status = pl_json_text_end(&j, err);
     *bytes = j.used;
     return status;

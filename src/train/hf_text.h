@@ -7,9 +7,7 @@
 
 #include "train/session.h"
 
-/* config.json. A model that GPT-2 has no way to say (heads that aren't n_embd /
- * n_head wide) gets a model_type of its own and a "note" that says why, so that
- * others refuse it with a reason. */
+/* config.json, as gpt2_config.h writes it */
 PL_MUST_CHECK pl_status pl_hf_config_text(pl_session *session, size_t *bytes,
                                           pl_error *err);
 /* generation_config.json */

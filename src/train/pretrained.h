@@ -4,8 +4,8 @@
  *
  * Names with or without "transformer.", float32, float16, bfloat16 or float64.
  * Buffers that are no weights (attn.bias, attn.masked_bias) are left out. The
- * head must be wte itself, or the same bit for bit. What a GPT-2 can't be here
- * (another activation, another width of the MLP, ...) is refused by its key. */
+ * head has weights of its own where config.json says so; else it must be wte
+ * itself, or the same bit for bit. */
 #ifndef PL_TRAIN_PRETRAINED_H
 #define PL_TRAIN_PRETRAINED_H
 
@@ -14,10 +14,7 @@
 
 /* ---- config.json ---- */
 
-/* The model that the text describes. `name` (a path) begins every message. */
-PL_MUST_CHECK pl_status pl_pretrained_parse(pl_shape *shape, const char *text,
-                                            size_t bytes, const char *name,
-                                            pl_error *err);
+/* The model in the folder. */
 PL_MUST_CHECK pl_status pl_pretrained_shape(pl_shape *shape, const char *folder,
                                             pl_heap *heap, pl_error *err);
 
@@ -45,8 +42,20 @@ PL_MUST_CHECK pl_status pl_pretrained_open(pl_pretrained *pretrained,
                                            pl_error *err);
 void pl_pretrained_close(pl_pretrained *pretrained);
 
+typedef struct pl_pretrained_tensor {
+    const pl_safetensors *st;
+    const pl_tensor_info *info;
+} pl_pretrained_tensor;
+
+/* Where a weight lies; PL_E_FORMAT unless it is there, as numbers, in its size
+ * (of positions there may be more). */
+PL_MUST_CHECK pl_status pl_pretrained_find(const pl_pretrained *pretrained,
+                                           const pl_shape *shape, size_t slot,
+                                           pl_pretrained_tensor *out,
+                                           pl_error *err);
+
 /* PL_E_FORMAT unless it has every weight of `gpt`, in its sizes (of positions
- * there may be more), and its head is tied. To be asked before memory is
+ * there may be more). To be asked before memory is
  * taken. */
 PL_MUST_CHECK pl_status pl_pretrained_check(const pl_pretrained *pretrained,
                                             const pl_gpt *gpt, pl_error *err);

@@ -18,7 +18,16 @@ static pl_status open_file(pl_pretrained *p, const char *folder,
                            const char *name, pl_heap *heap, pl_error *err)
 {
     char path[PL_PATH_BYTES];
+    pl_file_kind kind = PL_FILE_PLAIN;
     pl_status status = pl_path_join(path, folder, name, err);
+    if (!status)
+        status = pl_file_look(path, &kind, err);
+    if (!status && kind == PL_FILE_ABSENT)
+        status = pl_fail(err, PL_E_IO,
+                         "%s has no %s. Pickled weights (pytorch_model.bin) "
+                         "aren't read: save the model with "
+                         "save_pretrained(folder, safe_serialization=True)",
+                         pl_path_shown(folder), name);
     if (!status)
         status = pl_safetensors_open(&p->files[p->count], path, heap, err);
     p->count += !status;
@@ -116,10 +125,7 @@ void pl_pretrained_close(pl_pretrained *p)
 
 /* ---- tensors ---- */
 
-typedef struct found {
-    const pl_safetensors *st;
-    const pl_tensor_info *info; /* NULL: there is none */
-} found;
+typedef pl_pretrained_tensor found; /* info NULL: there is none */
 
 static found find_name(const pl_pretrained *p, const char *name)
 {
@@ -147,10 +153,11 @@ static int is_float(pl_tensor_dtype dtype)
            dtype == PL_TENSOR_F16 || dtype == PL_TENSOR_BF16;
 }
 
-static pl_status find_weight(const pl_pretrained *p, const pl_gpt *gpt,
-                             size_t slot, found *out, pl_error *err)
+pl_status pl_pretrained_find(const pl_pretrained *p, const pl_shape *shape,
+                             size_t slot, pl_pretrained_tensor *out,
+                             pl_error *err)
 {
-    pl_param param = pl_param_at(&gpt->shape, slot);
+    pl_param param = pl_param_at(shape, slot);
     pl_param_name name = pl_param_name_of(&param);
     found f = find(p, name.text);
     if (!f.info)
@@ -177,14 +184,14 @@ static pl_status find_weight(const pl_pretrained *p, const pl_gpt *gpt,
 static pl_status untied(const found *head, pl_error *err)
 {
     return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: lm_head.weight is not transformer.wte.weight: this "
-                   "model's head was trained apart from its embedding. Here, "
-                   "as in GPT-2, they are one tensor, so that loading it would "
-                   "change the model",
+                   "%s: lm_head.weight is not transformer.wte.weight, but "
+                   "config.json says that they are one: if the head was "
+                   "trained apart from the embedding, set "
+                   "\"tie_word_embeddings\" to false there",
                    head->st->file.path);
 }
 
-/* A head that is written out must be the embedding, bit for bit. */
+/* A tied head that is written out must be the embedding, bit for bit. */
 static pl_status check_head(const pl_pretrained *p, pl_error *err)
 {
     found wte = find(p, "transformer.wte.weight"),
@@ -220,9 +227,11 @@ pl_status pl_pretrained_check(const pl_pretrained *p, const pl_gpt *gpt,
     for (size_t i = 0; i < pl_param_slots(&gpt->shape) && !status; i++) {
         found f;
         if (gpt->weights[i] != PL_NO_BUFFER)
-            status = find_weight(p, gpt, i, &f, err);
+            status = pl_pretrained_find(p, &gpt->shape, i, &f, err);
     }
-    return status ? status : check_head(p, err);
+    if (!status && gpt->shape.head == PL_HEAD_TIED)
+        status = check_head(p, err);
+    return status;
 }
 
 /* ---- loading ---- */
@@ -251,7 +260,7 @@ static pl_status load_weight(const pl_pretrained *p, pl_session *session,
                              size_t slot, pl_error *err)
 {
     found f;
-    pl_status status = find_weight(p, &session->gpt, slot, &f, err);
+    pl_status status = pl_pretrained_find(p, &session->shape, slot, &f, err);
     if (status)
         return status;
     pl_param param = pl_param_at(&session->shape, slot);

@@ -111,6 +111,8 @@ static pl_status find_ceiling(pl_run_plan *plan, const pl_config *config,
     pl_status status = pl_peers_least(&job, &bytes, &plan->held_by, err);
     if (status)
         return status;
+    if (shape->head == PL_HEAD_OWN) /* theirs is tied: 16 bytes per weight */
+        bytes += 16.0 * (double)shape->V * (double)shape->C;
     plan->held_bytes = bytes < PL_RUN_PLAN_FREE_BYTES   ? PL_RUN_PLAN_FREE_BYTES
                        : bytes < (double)(SIZE_MAX / 2) ? (size_t)bytes
                                                         : SIZE_MAX / 2;

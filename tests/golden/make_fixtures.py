@@ -15,7 +15,7 @@ Tensors of a model fixture (case_*.safetensors):
   config.*            I32 [1], named as nanoGPT names them; T <= block_size
   dropout             F64 [1]
   tokens              I32 [batch, T + 1]
-  transformer.*       the weights
+  transformer.*       the weights; lm_head.weight where the head isn't tied
   loss                F64 [batch]: training loss summed per sequence, masks on
   grad.transformer.*  gradients of the mean training loss
   logits              F32 [batch, T, V], without dropout
@@ -103,10 +103,11 @@ class Model:
     """A GPT-2 over a dict of weights, biases optional."""
 
     def __init__(self, n_layer, n_head, head_dim, n_embd, vocab_size,
-                 block_size, bias, gelu_tanh):
+                 block_size, bias, gelu_tanh, own_head=False):
         self.L, self.H, self.D, self.C = n_layer, n_head, head_dim, n_embd
         self.V, self.block, self.bias = vocab_size, block_size, bias
         self.approximate = "tanh" if gelu_tanh else "none"
+        self.head = "lm_head.weight" if own_head else "transformer.wte.weight"
 
     def shapes(self):
         A, C = self.H * self.D, self.C
@@ -134,6 +135,10 @@ class Model:
                 w += 1.0
             w = torch.from_numpy(w.astype(np.float32).astype(np.float64))
             out["transformer." + name] = w.requires_grad_(True)
+        if self.head not in out:
+            w = random.normal(0.0, std, (self.V, self.C)).astype(np.float32)
+            w = torch.from_numpy(w.astype(np.float64))
+            out[self.head] = w.requires_grad_(True)
         return out
 
     def linear(self, w, name, x):
@@ -170,7 +175,7 @@ class Model:
             x = x + masks.rows(y, ATTENTION_OUT, l)
             y = self.mlp(w, l, self.norm(w, f"h.{l}.ln_2", x))
             x = x + masks.rows(y, MLP_OUT, l)
-        return self.norm(w, "ln_f", x) @ wte.T
+        return self.norm(w, "ln_f", x) @ w[self.head].T
 
     def losses(self, w, tokens, masks):
         """[B, T], and the logits [B, T, V]."""
@@ -201,14 +206,14 @@ def config_tensors(**numbers):
 
 
 def make_case(name, *, n_layer=2, n_head, head_dim, n_embd, vocab_size=61,
-              block_size, T=None, batch, bias, gelu_tanh=False, dropout=0.0,
-              seed=1337, step=0, first_sequence=0, random_seed):
+              block_size, T=None, batch, bias, gelu_tanh=False, own_head=False,
+              dropout=0.0, seed=1337, step=0, first_sequence=0, random_seed):
     random = np.random.default_rng(random_seed)
     T = T or block_size
     shape = dict(n_layer=n_layer, n_head=n_head, head_dim=head_dim,
                  n_embd=n_embd, vocab_size=vocab_size, block_size=block_size,
                  bias=bias, gelu_tanh=gelu_tanh)
-    model = Model(**shape)
+    model = Model(**shape, own_head=own_head)
     w = model.weights(random, std=0.25, spread=0.1)
     tokens = torch.from_numpy(random.integers(0, vocab_size, (batch, T + 1)))
     tokens[0, T], tokens[-1, 0] = vocab_size - 1, 0  # both ends of the table
@@ -340,6 +345,8 @@ make_case("head_dim", n_head=3, head_dim=8, n_embd=20, block_size=13, batch=2,
 make_case("long", n_layer=1, n_head=2, head_dim=17, n_embd=34, vocab_size=67,
           block_size=41, batch=2, bias=True, dropout=0.1, step=1,
           random_seed=7)
+make_case("own_head", n_head=2, head_dim=6, n_embd=12, block_size=9, batch=3,
+          bias=True, own_head=True, dropout=0.1, step=2, random_seed=11)
 make_adamw("adamw_first", lr=1e-3, betas=(0.9, 0.95), eps=1e-8, decay=0.1,
            clip=1.0, t=0, random_seed=8)
 make_adamw("adamw_later", lr=6e-4, betas=(0.9, 0.999), eps=1e-8, decay=0.0,

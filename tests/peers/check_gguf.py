@@ -15,6 +15,8 @@ NAMES = {
 
 
 def gguf_name(name):
+    if name == "lm_head.weight":
+        return "output.weight"
     parts = name.split(".")[1:]  # without "transformer"
     end = parts.pop()
     if parts[0] == "h":
@@ -71,6 +73,6 @@ def check(model, kind):
     print(f"{file}: {len(reader.tensors)} tensors, bit for bit")
 
 
-for model in ("chars", "pairs"):
+for model in ("chars", "pairs", "untied"):
     for kind in (Type.F32, Type.F16, Type.BF16, Type.Q8_0):
         check(model, kind)

@@ -59,7 +59,7 @@ def check(name, text):
     model.close()
 
 
-for name in ("chars", "pairs", "bytes", "bare"):
+for name in ("chars", "pairs", "bytes", "bare", "untied"):
     check(name, TEXT)
 check("no_newline", "the cat sat on the mat")
 

@@ -34,6 +34,7 @@ static pl_shape random_shape(uint32_t i)
         s.V = draw(i, 7, 1, 4), s.C = draw(i, 8, 1, 9);
     s.A = s.H * s.D;
     s.bias = draw(i, 6, 0, 1) ? PL_BIAS_ALL : PL_BIAS_NONE;
+    s.head = draw(i, 30, 0, 3) ? PL_HEAD_TIED : PL_HEAD_OWN;
     return s;
 }
 

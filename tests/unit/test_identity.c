@@ -48,6 +48,7 @@ static const struct {
     { "grad_clip", "0.01 0.05 0.1" },
     { "bias", "True False" },
     { "activation", "gelu gelu_tanh" },
+    { "tie_word_embeddings", "True False" },
     { "weight_decay", "0.1 0.5" },
     { "learning_rate", "1e-3 1e-2" },
     { "seed", "1337 1 2 3 4294967295" },

@@ -63,7 +63,28 @@ static void slots_follow_the_table_with_the_blocks_in_the_middle(void **state)
         assert_slot(&shape, slot++, PL_LNF_W, -1, "ln_f.weight");
         assert_slot(&shape, slot++, PL_LNF_B, -1, "ln_f.bias");
         assert_int_equal(pl_param_slots(&shape), slot);
+        assert_int_equal(pl_param_head(&shape), PL_WTE);
     }
+}
+
+/* Behind all others, so that theirs stay what they are. */
+static void a_head_of_its_own_is_the_last_slot(void **state)
+{
+    (void)state;
+    pl_shape shape = make_shape(3, 2, 8, 11, 5, PL_BIAS_ALL);
+    size_t tied = pl_param_slots(&shape), count = pl_param_count(&shape);
+    shape.head = PL_HEAD_OWN;
+    assert_int_equal(pl_param_slots(&shape), tied + 1);
+    assert_int_equal(pl_param_slot(&shape, PL_HEAD_W, -1), tied);
+    assert_int_equal(pl_param_count(&shape), count + 11 * 8);
+    assert_int_equal(pl_param_head(&shape), PL_HEAD_W);
+    pl_param param = pl_param_at(&shape, tied);
+    assert_string_equal(pl_param_name_of(&param).text, "lm_head.weight");
+    assert_int_equal(param.rows, 11);
+    assert_int_equal(param.cols, 8);
+    assert_true(param.is_2d && !param.is_bias);
+    param = pl_param_at(&shape, tied - 1);
+    assert_string_equal(pl_param_name_of(&param).text, "transformer.ln_f.bias");
 }
 
 static void shapes_are_hugging_faces(void **state)
@@ -299,6 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_follow_the_table_with_the_blocks_in_the_middle),
+        cmocka_unit_test(a_head_of_its_own_is_the_last_slot),
         cmocka_unit_test(shapes_are_hugging_faces),
         cmocka_unit_test(two_dimensions_are_a_matter_of_the_table),
         cmocka_unit_test(biases_are_absent_from_a_model_without),

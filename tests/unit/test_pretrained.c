@@ -3,6 +3,7 @@
 #include "kernels/storage.h"
 #include "support/tiny_run.h"
 #include "train/checkpoint.h"
+#include "train/gpt2_config.h"
 #include "train/pretrained.h"
 
 #include <setjmp.h>
@@ -16,7 +17,8 @@
 
 /* ---- a checkpoint, written again in another way ---- */
 
-typedef enum head { NO_HEAD, TIED_HEAD, OWN_HEAD } head;
+/* SAID_HEAD: one of its own, as config.json says */
+typedef enum head { NO_HEAD, TIED_HEAD, OWN_HEAD, SAID_HEAD } head;
 
 typedef struct manner {
     pl_tensor_dtype dtype;
@@ -98,7 +100,7 @@ static void read_data(void *context, size_t i, size_t at, void *out,
         if (pl_safetensors_read(r->st, info, element * sizeof value, &value,
                                 sizeof value, &err))
             fail_msg("%s", err.text);
-        if (source < 0 && r->how->head == OWN_HEAD && element == 7)
+        if (source < 0 && r->how->head >= OWN_HEAD && element == 7)
             value += 1.0f;
         double wide = (double)value;
         if (r->how->dtype == PL_TENSOR_F64)
@@ -133,6 +135,13 @@ static void rewrite(const tiny_run *run, const manner *how)
     size_t bytes;
     char *config = scratch_read(
         scratch_path(&run->folder, "out/latest/config.json"), &bytes);
+    if (how->head == SAID_HEAD) {
+        static const char tied[] = "\"tie_word_embeddings\": true";
+        char *at = strstr(config, tied);
+        assert_non_null(at);
+        memcpy(at + sizeof tied - 1 - 4, "null", 4); /* as long as "true" */
+        memcpy(at, "\"tie_word_embeddings\":false", sizeof tied - 1);
+    }
     scratch_remove(scratch_path(&run->folder, "gpt2"));
     if (pl_folder_make(scratch_path(&run->folder, "gpt2"), &err) ||
         pl_safetensors_open(
@@ -280,7 +289,43 @@ static void assert_refused(tiny_run *run, pl_status code, const char *words)
     assert_int_equal(scratch_open_files(), files);
 }
 
-static void a_head_of_its_own_is_refused(void **state)
+/* An untied head is a weight like the others: it is loaded, trained, saved. */
+static void a_head_of_its_own_is_loaded(void **state)
+{
+    (void)state;
+    tiny_run run;
+    pl_error err = { 0 };
+    float own[24], table[24];
+    const manner how = { PL_TENSOR_F32, 0, 0, SAID_HEAD, 1 };
+    unsigned long long tied = make_model(&run, NULL);
+    rewrite(&run, &how);
+    scratch_remove(scratch_path(&run.folder, "out"));
+    set_init_from(&run, "gpt2");
+    tiny_run_set(&run, "--tie_word_embeddings=False");
+    tiny_run_open(&run);
+    const pl_gpt *gpt = &run.session.gpt;
+    pl_buffer_id at = gpt->weights[pl_param_slot(&gpt->shape, PL_HEAD_W, -1)];
+    pl_device_read(run.session.device, at, 0, own, sizeof own);
+    pl_device_read(run.session.device, gpt->weights[0], 0, table, sizeof table);
+    for (int i = 0; i < 24; i++)
+        assert_true(own[i] == table[i] + (i == 7 ? 1.0f : 0.0f));
+    assert_true(weights_hash(&run) != tied);
+    tiny_run_train(&run, 3);
+    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+    unsigned long long trained = tiny_run_hash(&run);
+    pl_device_read(run.session.device, at, 0, table, sizeof table);
+    assert_memory_not_equal(table, own, sizeof own);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    tiny_run_open(&run);
+    assert_true(tiny_run_hash(&run) == trained);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--tie_word_embeddings=True");
+    assert_refused(&run, PL_E_CONFIG, "tie_word_embeddings");
+    tiny_run_remove(&run);
+}
+
+static void a_head_that_config_json_leaves_out_is_refused(void **state)
 {
     (void)state;
     tiny_run run;
@@ -334,7 +379,8 @@ static void our_own_folders_are_models_too(void **state)
     (void)state;
     static const char *const settings[] = { "--bias=False", "--head_dim=5",
                                             "--activation=gelu_tanh",
-                                            "--weights=bf16" };
+                                            "--weights=bf16",
+                                            "--tie_word_embeddings=False" };
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         tiny_run run;
         pl_shape shape;
@@ -350,6 +396,7 @@ static void our_own_folders_are_models_too(void **state)
         assert_int_equal(shape.D, i == 1 ? 5 : 8);
         assert_int_equal(shape.activation,
                          i == 2 ? PL_ACT_GELU_TANH : PL_ACT_GELU);
+        assert_int_equal(shape.head, i == 4 ? PL_HEAD_OWN : PL_HEAD_TIED);
         pl_heap_close(&heap);
         char setting[700];
         snprintf(setting, sizeof setting, "--out_dir=%s",
@@ -372,11 +419,15 @@ static const char good[] =
 static void openai_s_config_is_read(void **state)
 {
     (void)state;
-    pl_shape s;
+    pl_gpt2_config config;
     pl_error err = { 0 };
-    assert_int_equal(
-        pl_pretrained_parse(&s, good, sizeof good - 1, "config.json", &err),
-        PL_OK);
+    assert_int_equal(pl_gpt2_config_parse(&config, good, sizeof good - 1,
+                                          "config.json", &err),
+                     PL_OK);
+    const pl_shape s = config.shape;
+    assert_true(config.epsilon == 1e-5 && config.dropout == 0.1);
+    assert_int_equal(config.end_token, -1);
+    assert_int_equal(s.head, PL_HEAD_TIED);
     assert_int_equal(s.L, 12);
     assert_int_equal(s.H, 12);
     assert_int_equal(s.C, 768);
@@ -402,7 +453,8 @@ static void what_is_no_gpt2_is_refused_by_its_key(void **state)
         { "\"n_embd\": 768", "\"n_embd\": 768.5", "n_embd" },
         { "\"n_embd\": 768", "\"n_embd\": 99999999999", "n_embd" },
         { "\"n_ctx\": 1024", "\"n_inner\": 1024", "n_inner" },
-        { "1e-05", "1e-06", "layer_norm_epsilon" },
+        { "1e-05", "1.5", "layer_norm_epsilon" },
+        { "1e-05", "\"small\"", "layer_norm_epsilon" },
         { "\"n_ctx\": 1024", "\"scale_attn_weights\": false",
           "scale_attn_weights" },
         { "\"n_ctx\": 1024", "\"scale_attn_by_inverse_layer_idx\": true",
@@ -412,18 +464,42 @@ static void what_is_no_gpt2_is_refused_by_its_key(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[1024];
-        pl_shape shape;
+        pl_gpt2_config config;
         pl_error err = { 0 };
         const char *at = strstr(good, cases[i].before);
         assert_non_null(at);
         int bytes = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good),
                              good, cases[i].after,
                              at + strlen(cases[i].before));
-        assert_true(pl_pretrained_parse(&shape, text, (size_t)bytes,
-                                        "config.json", &err) != PL_OK);
+        assert_true(pl_gpt2_config_parse(&config, text, (size_t)bytes,
+                                         "config.json", &err) != PL_OK);
         if (!strstr(err.text, cases[i].words))
             fail_msg("expected \"%s\" in: %s", cases[i].words, err.text);
     }
+}
+
+/* Files may be converted with any epsilon; we compute with one. */
+static void another_epsilon_is_read_but_not_computed_with(void **state)
+{
+    (void)state;
+    scratch dir;
+    char text[sizeof good];
+    pl_shape shape;
+    pl_gpt2_config config;
+    pl_error err = { 0 };
+    pl_heap heap = pl_heap_make(1 << 20);
+    memcpy(text, good, sizeof good);
+    memcpy(strstr(text, "1e-05"), "1e-06", 5);
+    scratch_open(&dir);
+    scratch_write(scratch_path(&dir, "config.json"), text, sizeof text - 1);
+    assert_int_equal(pl_gpt2_config_read(&config, dir.folder, &heap, &err),
+                     PL_OK);
+    assert_true(config.epsilon == 1e-6);
+    assert_int_equal(pl_pretrained_shape(&shape, dir.folder, &heap, &err),
+                     PL_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "layer_norm_epsilon"));
+    pl_heap_close(&heap);
+    scratch_close(&dir);
 }
 
 static void a_config_takes_the_model_over(void **state)
@@ -467,12 +543,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(however_it_is_written_it_is_the_same_model),
         cmocka_unit_test(sixteen_bits_are_widened_exactly),
-        cmocka_unit_test(a_head_of_its_own_is_refused),
+        cmocka_unit_test(a_head_of_its_own_is_loaded),
+        cmocka_unit_test(a_head_that_config_json_leaves_out_is_refused),
         cmocka_unit_test(positions_may_be_left_out),
         cmocka_unit_test(another_shape_is_refused_before_memory_is_taken),
         cmocka_unit_test(our_own_folders_are_models_too),
         cmocka_unit_test(openai_s_config_is_read),
         cmocka_unit_test(what_is_no_gpt2_is_refused_by_its_key),
+        cmocka_unit_test(another_epsilon_is_read_but_not_computed_with),
         cmocka_unit_test(a_config_takes_the_model_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
