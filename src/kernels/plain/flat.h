@@ -94,6 +94,10 @@ PL_INLINE void turn_octs(oct q[8])
     }
 }
 
+/* Rows that are read abreast, and how many rows ahead the second cache is told
+ * to fetch: memory answers many questions at once, and few of them slowly. */
+enum { ABREAST = 8, ROWS_AHEAD = 32, SECOND_CACHE = 2 };
+
 /* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count; kind is
  * constant where this is inlined. */
 PL_INLINE void add_rows(float *restrict acc, const float *restrict a,
@@ -101,24 +105,24 @@ PL_INLINE void add_rows(float *restrict acc, const float *restrict a,
                         size_t count, flat_kind kind)
 {
     size_t k = 0;
-    for (; k + 4 <= K; k += 4) {
-        const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
+    for (; k + ABREAST <= K; k += ABREAST) {
         const size_t at = k * b_row;
         size_t n = 0;
         for (; n + VL <= count; n += VL) {
             vf sum = v_load(acc + n);
             PL_UNROLL
-            for (size_t i = 4; i < 8; i++)
+            for (size_t i = ROWS_AHEAD; i < ROWS_AHEAD + ABREAST; i++)
                 __builtin_prefetch(
-                    pl_storage_at(b, at + i * b_row + n, kind.storage));
-            sum = v_fma(v_all(a0), flat_read(b, at + n, kind), sum);
-            sum = v_fma(v_all(a1), flat_read(b, at + b_row + n, kind), sum);
-            sum = v_fma(v_all(a2), flat_read(b, at + 2 * b_row + n, kind), sum);
-            sum = v_fma(v_all(a3), flat_read(b, at + 3 * b_row + n, kind), sum);
+                    pl_storage_at(b, at + i * b_row + n, kind.storage), 0,
+                    SECOND_CACHE);
+            PL_UNROLL
+            for (size_t i = 0; i < ABREAST; i++)
+                sum = v_fma(v_all(a[k + i]),
+                            flat_read(b, at + i * b_row + n, kind), sum);
             v_store(acc + n, sum);
         }
         for (; n < count; n++)
-            for (size_t i = 0; i < 4; i++)
+            for (size_t i = 0; i < ABREAST; i++)
                 acc[n] = fma1(a[k + i], flat_get(b, at + i * b_row + n, kind),
                               acc[n]);
     }
@@ -160,8 +164,10 @@ PL_INLINE void add_columns(float *acc, const float *a, const void *b,
                     round8((float *)&q[i], at, kind.round);
                 else
                     memcpy(&q[i], at, sizeof q[i]);
-                __builtin_prefetch(pl_storage_at(
-                    b, from + (i + TOGETHER) * b_col, kind.storage));
+                __builtin_prefetch(pl_storage_at(b,
+                                                 from + (i + TOGETHER) * b_col,
+                                                 kind.storage),
+                                   0, SECOND_CACHE);
             }
             turn_octs(q);
             PL_UNROLL
