@@ -256,8 +256,17 @@ static void tile_turn_a(float *to, const pl_gemm *g, const void *a, size_t rows,
     }
 }
 
+/* Whether rows so many floats apart lie in the same set of the first cache,
+ * which has room for fewer than a tile reads at once. */
+static int rows_meet(size_t row)
+{
+    enum { WAY_BYTES = 4096 };
+    return row * sizeof(float) % WAY_BYTES == 0;
+}
+
 /* A's elements (m .., k ..) as float: where they lie, or in the room. Columns
- * of A are rows of pages apart, so they are copied even if they are float. */
+ * of A are rows of pages apart, so they are copied even if they are float, and
+ * so are rows that would drive each other out of the cache. */
 static void tile_find_a(tile_job *t, const tile_room *room, const pl_gemm *g,
                         size_t m, size_t rows, size_t k)
 {
@@ -272,7 +281,7 @@ static void tile_find_a(tile_job *t, const tile_room *room, const pl_gemm *g,
     }
     t->a_col = 1;
     t->a_row = KC;
-    if (g->a_storage != PL_STORE_F32) {
+    if (g->a_storage != PL_STORE_F32 || rows_meet(g->a_row)) {
         widen_rows(room->a, KC, a, g->a_row, rows, t->K, g->a_storage);
         return;
     }
