@@ -238,6 +238,33 @@ static void scratch_of_any_size_gives_the_same_bits(void **state)
         }
 }
 
+/* Rows a page apart meet in one set of a cache, and are copied first. */
+static void where_rows_lie_changes_no_bit(void **state)
+{
+    enum { PAGE = 1024 }; /* floats */
+    static const size_t depths[] = { 200, 900 };
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int form = 0; form < 12; form++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            const gemm_shape s = make_shape(55, 70, depths[form % 2], form & ~1,
+                                            &all_float);
+            const pl_gemm near = make_gemm(&s);
+            pl_gemm far = make_gemm(&s);
+            float *a = fenced_matrix(s.M, s.K, PAGE, 1);
+            for (size_t m = 0; m < s.M; m++)
+                memcpy(a + m * PAGE, (const float *)near.a + m * near.a_row,
+                       s.K * sizeof *a);
+            far.a = a;
+            far.a_row = PAGE;
+            set.gemm(&near, 0, 1);
+            set.gemm(&far, 0, 1);
+            assert_memory_equal(far.c, near.c,
+                                s.M * near.c_row * sizeof(float));
+            fenced_release();
+        }
+}
+
 static void stored_products_of_awkward_shapes_agree(void **state)
 {
     static const size_t sizes[] = { 0, 1, 9, 67 };
@@ -554,6 +581,7 @@ int main(void)
         cmocka_unit_test(products_longer_than_a_block_agree),
         cmocka_unit_test(what_follows_a_product_equals_what_comes_after_it),
         cmocka_unit_test(scratch_of_any_size_gives_the_same_bits),
+        cmocka_unit_test(where_rows_lie_changes_no_bit),
         cmocka_unit_test(stored_products_of_awkward_shapes_agree),
         cmocka_unit_test(a_sum_may_be_cut_anywhere),
         cmocka_unit_test(an_output_may_be_computed_in_chunks),

@@ -266,7 +266,7 @@ static int rows_meet(size_t row)
 
 /* A's elements (m .., k ..) as float: where they lie, or in the room. Columns
  * of A are rows of pages apart, so they are copied even if they are float, and
- * so are rows that would drive each other out of the cache. */
+ * so are rows that would drive each other out of the cache, if they fit. */
 static void tile_find_a(tile_job *t, const tile_room *room, const pl_gemm *g,
                         size_t m, size_t rows, size_t k)
 {
@@ -281,7 +281,7 @@ static void tile_find_a(tile_job *t, const tile_room *room, const pl_gemm *g,
     }
     t->a_col = 1;
     t->a_row = KC;
-    if (g->a_storage != PL_STORE_F32 || rows_meet(g->a_row)) {
+    if (g->a_storage != PL_STORE_F32 || (t->K <= KC && rows_meet(g->a_row))) {
         widen_rows(room->a, KC, a, g->a_row, rows, t->K, g->a_storage);
         return;
     }
