@@ -261,7 +261,7 @@ static void tile_turn_a(float *to, const pl_gemm *g, const void *a, size_t rows,
 static int rows_meet(size_t row)
 {
     enum { WAY_BYTES = 4096 };
-    return row * sizeof(float) % WAY_BYTES == 0;
+    return row && row * sizeof(float) % WAY_BYTES == 0;
 }
 
 /* A's elements (m .., k ..) as float: where they lie, or in the room. Columns
