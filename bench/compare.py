@@ -277,6 +277,7 @@ def measure(o):
             result = json.load(old)
     except (OSError, ValueError):
         result = {"models": {}}
+    result.setdefault("models", {})
     result["machine"] = machine(o)
     names = o.only or [*MODELS, "settings", "products"]
 
