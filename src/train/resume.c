@@ -22,7 +22,8 @@ pl_status pl_resume_same_model(const pl_shape *have, const pl_shape *want,
         { "bias", have->bias, want->bias },
         { "activation (0 gelu, 1 gelu_tanh)", have->activation,
           want->activation },
-        { "tie_word_embeddings (0 True, 1 False)", have->head, want->head },
+        { "tie_word_embeddings", have->head == PL_HEAD_TIED,
+          want->head == PL_HEAD_TIED },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i].have != sizes[i].want)
