@@ -70,7 +70,8 @@ static pl_status open_tensors(pl_weights *w, const char *folder, pl_heap *heap,
         status = pl_weights_take(w, heap, err);
     for (size_t slot = 0; slot < pl_param_slots(&w->shape) && !status; slot++)
         status = enter(w, slot, err);
-    return status;
+    return status ? status
+                  : pl_pretrained_check_head(&w->pretrained, &w->shape, err);
 }
 
 pl_status pl_weights_open_folder(pl_weights *weights, const char *folder,

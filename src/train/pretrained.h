@@ -54,6 +54,10 @@ PL_MUST_CHECK pl_status pl_pretrained_find(const pl_pretrained *pretrained,
                                            pl_pretrained_tensor *out,
                                            pl_error *err);
 
+/* A tied head that is written out must be the embedding, bit for bit. */
+PL_MUST_CHECK pl_status pl_pretrained_check_head(
+    const pl_pretrained *pretrained, const pl_shape *shape, pl_error *err);
+
 /* PL_E_FORMAT unless it has every weight of `gpt`, in its sizes (of positions
  * there may be more). To be asked before memory is
  * taken. */

@@ -191,13 +191,13 @@ static pl_status untied(const found *head, pl_error *err)
                    head->st->file.path);
 }
 
-/* A tied head that is written out must be the embedding, bit for bit. */
-static pl_status check_head(const pl_pretrained *p, pl_error *err)
+pl_status pl_pretrained_check_head(const pl_pretrained *p,
+                                   const pl_shape *shape, pl_error *err)
 {
     found wte = find(p, "transformer.wte.weight"),
           head = find_name(p, "lm_head.weight");
     char *memory;
-    if (!head.info || !wte.info)
+    if (shape->head == PL_HEAD_OWN || !head.info || !wte.info)
         return PL_OK;
     if (head.info->dtype != wte.info->dtype ||
         head.info->bytes != wte.info->bytes)
@@ -229,9 +229,7 @@ pl_status pl_pretrained_check(const pl_pretrained *p, const pl_gpt *gpt,
         if (gpt->weights[i] != PL_NO_BUFFER)
             status = pl_pretrained_find(p, &gpt->shape, i, &f, err);
     }
-    if (!status && gpt->shape.head == PL_HEAD_TIED)
-        status = check_head(p, err);
-    return status;
+    return status ? status : pl_pretrained_check_head(p, &gpt->shape, err);
 }
 
 /* ---- loading ---- */

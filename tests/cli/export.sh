@@ -94,6 +94,19 @@ says 'warning: this model was trained with GELU by erf, llama.cpp computes'
 expect 0 "$PLIMSOLL" export erf --out=erf-folder
 says_not 'warning'
 
+# a head of its own is a tensor of its own; one that config.json denies is none
+expect 0 "${train[@]}" --dataset=cats --out_dir=apart --max_iters=1 \
+    --tie_word_embeddings=False
+expect 0 "$PLIMSOLL" export apart --out=apart.gguf
+expect 6 "$PLIMSOLL" export apart --out=apart.bin
+says 'a classifier of its own'
+cp -rL apart/latest denied
+rm denied/manifest.json
+sed -i 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' \
+    denied/config.json
+expect 6 "$PLIMSOLL" export denied --out=denied.gguf
+says 'lm_head.weight is not transformer.wte.weight'
+
 # a head_dim of its own is no GPT-2
 expect 0 "${train[@]}" --dataset=cats --out_dir=own --head_dim=8 --max_iters=1
 expect 6 "$PLIMSOLL" export own --out=own.gguf
