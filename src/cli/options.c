@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 #include "model/shape.h"
 #include "text/tokenizer_file.h"
+#include "train/session.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -112,17 +113,14 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     char folder[PL_PATH_BYTES];
     pl_file_kind kind;
     pl_tokenizer tokenizer;
-    size_t ignored;
+    const int set = config->vocab_size != PL_NONE;
 
-    held_bytes = held_bytes ? held_bytes : &ignored;
-    *held_bytes = 0;
-    *vocab_size = PL_VOCAB_GPT2;
-    *from = "GPT-2's 50257 padded, as nanoGPT does";
-    if (config->vocab_size != PL_NONE) {
-        *vocab_size = (size_t)config->vocab_size;
-        *from = "vocab_size";
+    if (held_bytes)
+        *held_bytes = 0;
+    *vocab_size = set ? (size_t)config->vocab_size : PL_VOCAB_GPT2;
+    *from = set ? "vocab_size" : "GPT-2's 50257 padded, as nanoGPT does";
+    if (set && !held_bytes)
         return PL_OK;
-    }
     pl_status status = pl_path_join(folder, "data", config->dataset, err);
     if (!status)
         status = pl_file_look(folder, &kind, err);
@@ -133,9 +131,10 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     pl_heap_close(&scratch); /* only its size is asked for */
     if (status)
         return status;
-    *vocab_size = pl_tokenizer_model_vocab(&tokenizer);
-    *held_bytes = pl_tokenizer_held_bytes(&tokenizer);
-    if (tokenizer.kind != PL_TOKENIZER_NONE)
+    *vocab_size = pl_session_vocabulary(config, &tokenizer);
+    if (held_bytes)
+        *held_bytes = pl_tokenizer_held_bytes(&tokenizer);
+    if (!set && tokenizer.kind != PL_TOKENIZER_NONE)
         *from = "the dataset's tokenizer";
     return PL_OK;
 }

@@ -137,6 +137,16 @@ pl_status pl_session_open_tokens(pl_session *session, pl_error *err)
     return status;
 }
 
+size_t pl_session_vocabulary(const pl_config *config,
+                             const pl_tokenizer *tokenizer)
+{
+    const int bare = tokenizer->kind == PL_TOKENIZER_NONE;
+    if (config->vocab_size != PL_NONE &&
+        (bare || config->vocab_size >= (int64_t)tokenizer->vocab_size))
+        return (size_t)(bare ? config->vocab_size : tokenizer->vocab_size);
+    return pl_tokenizer_model_vocab(tokenizer);
+}
+
 /* A checkpoint keeps every setting: each has to fit its line. */
 static pl_status check_values(const pl_config *config, pl_error *err)
 {
@@ -207,15 +217,6 @@ static beginning beginning_of(const pl_config *config)
                                                       : FROM_FOLDER;
 }
 
-/* A vocabulary that was set is taken as it is; else bpe's is rounded up. */
-static size_t vocabulary_of(const pl_session *session)
-{
-    const pl_tokenizer *tokenizer = &session->tokenizer;
-    if (session->config->vocab_size >= (int64_t)tokenizer->vocab_size)
-        return (size_t)tokenizer->vocab_size;
-    return pl_tokenizer_model_vocab(tokenizer);
-}
-
 /* Everything that needs no memory of the model's size. */
 static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
@@ -229,7 +230,8 @@ static pl_status open_surroundings(pl_session *session,
     status = pl_session_open_tokens(session, err);
     if (status)
         return status;
-    status = make_plan(session, machine, vocabulary_of(session), err);
+    status = make_plan(session, machine,
+                       pl_session_vocabulary(config, &session->tokenizer), err);
     if (!status && writes)
         status = check_medium(session, machine, err);
     if (!status && writes)

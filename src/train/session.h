@@ -92,6 +92,10 @@ void pl_session_say_device(const pl_config *config, const pl_log *log);
 /* The config's data and its tokenizer. */
 PL_MUST_CHECK pl_status pl_session_open_tokens(pl_session *session,
                                                pl_error *err);
+/* The least vocabulary of a model for these tokens: what was set, where the
+ * tokenizer leaves that open; a tokenizer's own; else bpe's, rounded up. */
+size_t pl_session_vocabulary(const pl_config *config,
+                             const pl_tokenizer *tokenizer);
 /* The arena of session->gpt, and the memory that files pass through. */
 PL_MUST_CHECK pl_status pl_session_open_device(pl_session *session,
                                                pl_error *err);

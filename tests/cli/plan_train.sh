@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# `plan` and `train` count the same bytes, whatever the config says: a run that
+# gets exactly what was planned begins, with one byte less it refuses, and names
+# the bytes that the plan named.
+set -eu
+. tests/support/cli.sh
+cd "$TMP_DIR"
+export XDG_CACHE_HOME="$TMP_DIR/cache"
+
+make_text >cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/chars cats.txt
+expect 0 "$PLIMSOLL" tokenizer train --vocab_size=300 --out=bpe cats.txt
+expect 0 "$PLIMSOLL" prepare --tokenizer=bpe --out=data/bpe cats.txt
+mkdir data/bare
+cp data/bpe/*.bin data/bare
+size=(--n_layer=2 --n_head=2 --n_embd=16 --block_size=16 --batch_size=4
+    --gradient_accumulation_steps=1 --eval_iters=1 --max_iters=1)
+
+# the memory that is named: of a plan, and of a run that is refused
+planned() {
+    expect 0 "$PLIMSOLL" plan "$@" --json
+    echo "$(number total_bytes) $(number arena_bytes) $(number reserve_bytes)"
+}
+refused() {
+    expect 5 "$PLIMSOLL" train "$@"
+    sed -n 's/.*needs \([0-9]*\) bytes (arena \([0-9]*\) + reserve \([0-9]*\)).*/\1 \2 \3/p' <<<"$out"
+}
+
+# same SETTING...: of the smallest plan, and of the one that is taken literally
+same() {
+    local all=("${size[@]}" "$@") plan run
+    plan=$(planned "${all[@]}" --memory=1)
+    run=$(refused "${all[@]}" --memory=1)
+    [ "$plan" = "$run" ] || fail "planned $plan, the run needs $run: $*"
+    plan=$(planned "${all[@]}" --fit=exact --memory=100GB)
+    run=$(refused "${all[@]}" --fit=exact --memory=$((${plan%% *} - 1)))
+    [ "$plan" = "$run" ] || fail "planned $plan, the run needs $run: $*"
+    expect 0 "$PLIMSOLL" train "${all[@]}" --fit=exact --memory="${plan%% *}"
+}
+
+for threads in 1 2; do
+    same --dataset=chars --threads=$threads
+    same --dataset=bpe --threads=$threads
+done
+same --dataset=chars --vocab_size=100
+same --dataset=bpe --vocab_size=300
+same --dataset=bpe --vocab_size=1000
+same --dataset=bare
+same --dataset=bare --vocab_size=300
+same --dataset=bpe --dtype=bfloat16 --vocab_size=320
+same --dataset=bpe --optimizer_state=8bit --weights=bf16
+same --dataset=bpe --tie_word_embeddings=False --bias=False
+same --dataset=bpe --device=cuda
+same --dataset=bpe --eval_block_size=8 --eval_batch_size=2
+same --dataset=bpe --eval_only=True
+same --dataset=bpe --memory=100GB --grad_checkpoint=2
+if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
+    in_memory=$(mktemp -d /dev/shm/plimsoll.XXXXXX)
+    trap 'rm -rf "$in_memory"' EXIT
+    plan=$(planned "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
+        --memory=1)
+    run=$(refused "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
+        --memory=1)
+    [ "$plan" = "$run" ] || fail "in memory: planned $plan, needs $run"
+fi
+
+# what a run goes on from, and what it begins with
+expect 0 "$PLIMSOLL" train "${size[@]}" --dataset=bpe --out_dir=went
+same --dataset=bpe --out_dir=went --init_from=resume
+same --dataset=bpe --init_from=went/latest
+same --dataset=bpe --init_from=went/latest --vocab_size=320
+
+# a vocabulary that is too small for the data is no plan of a run
+for command in plan train; do
+    expect 3 "$PLIMSOLL" $command "${size[@]}" --dataset=bpe --vocab_size=100
+    says "vocab_size = 100 is less than the tokenizer's"
+done
+# where no data is, nothing is known of it
+expect 0 "$PLIMSOLL" plan "${size[@]}" --dataset=nowhere --vocab_size=100
