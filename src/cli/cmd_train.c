@@ -51,13 +51,18 @@ static void say_how_to_go_on(const pl_session *session)
 {
     const char *out_dir = session->config->out_dir;
     char name[PL_OUTDIR_NAME_BYTES];
+    if (session->config->eval_only) {
+        printf("stopped: the evaluation is not complete\n");
+        return;
+    }
+    if (session->outdir.newest == PL_OUTDIR_NO_STEP) {
+        printf("stopped before the first update was done: there is nothing to "
+               "save\n");
+        return;
+    }
     printf("stopped at iteration %llu of %lld",
            (unsigned long long)session->step,
            (long long)session->config->max_iters);
-    if (session->outdir.newest == PL_OUTDIR_NO_STEP) {
-        printf(", nothing was saved\n");
-        return;
-    }
     pl_outdir_name(name, session->outdir.newest);
     printf(", saved in %s/%s\nto go on: plimsoll train --resume %s\n", out_dir,
            name, out_dir);
@@ -103,13 +108,12 @@ static pl_status run_session(pl_session *session, pl_error *err)
     say_comparable(session);
     pl_listener listener = pl_train_view_begin(&view, session);
     pl_cli_catch_signals();
+    pl_cli_catch_gentle_signal();
     pl_status status = pl_train(session, &listener, err);
     pl_term_clear();
     print_peak(session);
-    if (status == PL_E_STOPPED && session->step > view.began_step)
+    if (status == PL_E_STOPPED)
         say_how_to_go_on(session);
-    else if (status == PL_E_STOPPED)
-        printf("stopped before the first update: there is nothing to save\n");
     pl_session_close(session);
     return status;
 }
@@ -189,10 +193,12 @@ const pl_command pl_command_train = {
     .summary = "trains, evaluates and saves",
     .text = "Reads data/<dataset>/train.bin and val.bin (see `plimsoll "
             "prepare`), takes the\nplanned memory before the first step, and "
-            "writes checkpoints to out_dir. Ctrl-C\nfinishes the step, saves "
-            "and says how to go on. --init_from=resume goes on from\nthe "
-            "newest checkpoint in out_dir; --resume OUT_DIR does so with the "
-            "settings of\nthat run.\n\n"
+            "writes checkpoints to out_dir. Ctrl-C\nsaves and says how to go "
+            "on: an update that is over within 2 s is finished\nfirst, any "
+            "other is given up and made anew by the run that goes on. "
+            "SIGUSR1\nlets the update finish in any case.\n\n"
+            "--init_from=resume goes on from the newest checkpoint in out_dir; "
+            "--resume\nOUT_DIR does so with the settings of that run.\n\n"
             "  plimsoll train config/train_shakespeare_char.py "
             "--max_iters=2000\n"
             "  plimsoll train --resume out --max_iters=4000\n",

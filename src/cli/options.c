@@ -8,11 +8,9 @@
 #include "text/tokenizer_file.h"
 #include "train/session.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int ends_with(const char *text, const char *end)
 {
@@ -163,37 +161,4 @@ pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
     if (status)
         return status;
     return pl_machine_make(machine, use, config, folder, heap, err);
-}
-
-/* ---- signals ---- */
-
-static volatile sig_atomic_t caught;
-
-/* The next one of the same kind kills at once (SA_RESETHAND). */
-static void remember(int number)
-{
-    static const char text[] =
-        "\nstopping after this step; once more to quit at once\n";
-    caught = number;
-    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)ignored;
-}
-
-void pl_cli_catch_signals(void)
-{
-    struct sigaction action = { 0 };
-    action.sa_handler = remember;
-    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-    /* a reader that went away, a file size limit: errors, not deaths */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}
-
-int pl_cli_signal(void)
-{
-    return caught;
 }

@@ -6,6 +6,7 @@
 #include "device/device.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ static void updated(void *context, const pl_update_event *event)
                    view->peak_flops;
     uint64_t done = event->step + 1 - view->began_step;
 
+    view->update_began = 0.0;
     view->mean_ms = done == 1 ? event->step_ms
                               : 0.9 * view->mean_ms + 0.1 * event->step_ms;
     if (done > 5) /* the first ones warm up, as nanoGPT has it */
@@ -73,22 +75,57 @@ static void updated(void *context, const pl_update_event *event)
     fflush(stdout);
 }
 
-static void evaluating(void *context, pl_split split, uint64_t done,
-                       uint64_t total)
+/* Whether it is time to draw a line of progress: what is over at once has none,
+ * and none flickers. */
+static int is_due(pl_train_view *view, double *began, double *now)
+{
+    *now = pl_clock_seconds();
+    if (*began == 0.0)
+        *began = *now;
+    if (*now - *began < 1.0 || *now - view->shown < 0.2)
+        return 0;
+    view->shown = *now;
+    return 1;
+}
+
+static void updating(void *context, const pl_progress *progress)
 {
     pl_train_view *view = context;
-    double now = pl_clock_seconds();
-    if (view->eval_began == 0.0)
-        view->eval_began = now;
-    if (now - view->eval_began < 1.0 || now - view->shown < 0.2)
+    double now;
+    if (!is_due(view, &view->update_began, &now))
         return;
-    view->shown = now;
-    double share = ((split == PL_SPLIT_VAL ? 1.0 : 0.0) +
-                    (double)done / (double)total) /
-                   2.0;
     pl_term_progress(
-        "evaluating %s %3.0f %%, %s left",
+        "iter %llu: %llu of %llu micro-batches, %.0f tok/s, %s left",
+        (unsigned long long)progress->step, (unsigned long long)progress->done,
+        (unsigned long long)progress->total, progress->tokens_per_second,
+        pl_term_duration(progress->seconds_left).text);
+}
+
+static void gave_up(void *context, const pl_progress *progress)
+{
+    (void)context;
+    pl_term_clear();
+    printf("iteration %llu is given up after %llu of %llu micro-batches: a "
+           "resumed run makes it anew\n",
+           (unsigned long long)progress->step,
+           (unsigned long long)progress->done,
+           (unsigned long long)progress->total);
+    fflush(stdout);
+}
+
+static void evaluating(void *context, pl_split split,
+                       const pl_progress *progress)
+{
+    pl_train_view *view = context;
+    double now, share = 0.5 * progress->share;
+    if (split == PL_SPLIT_VAL)
+        share += 0.5;
+    if (!is_due(view, &view->eval_began, &now))
+        return;
+    pl_term_progress(
+        "evaluating %s %3.0f %%, %.0f tok/s, %s left",
         split == PL_SPLIT_VAL ? "val" : "train", 100.0 * share,
+        progress->tokens_per_second,
         pl_term_duration((now - view->eval_began) * (1.0 - share) / share)
             .text);
 }
@@ -121,10 +158,14 @@ static void saving(void *context, uint64_t step)
     fflush(stdout);
 }
 
+/* SIGUSR1 is a batch system's: it leaves time for the update. */
 static int stop(void *context)
 {
+    const int number = pl_cli_signal();
     (void)context;
-    return pl_cli_signal() != 0;
+    return number == 0         ? PL_STOP_NOT
+           : number == SIGUSR1 ? PL_STOP_AFTER_UPDATE
+                               : PL_STOP_SOON;
 }
 
 pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
@@ -138,10 +179,13 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
     };
     return (pl_listener){
         .context = view,
+        .updating = updating,
         .updated = updated,
+        .gave_up = gave_up,
         .evaluated = evaluated,
         .evaluating = evaluating,
         .saving = saving,
         .stop = stop,
+        .patience_seconds = 2.0,
     };
 }

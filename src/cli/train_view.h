@@ -12,7 +12,7 @@ typedef struct pl_train_view {
     double running_mfu;  /* nanoGPT's smoothed share; negative: none yet */
     double mean_ms;      /* of an update, smoothed */
     double eval_seconds; /* of the last evaluation */
-    double eval_began, shown;
+    double update_began, eval_began, shown; /* 0: not under way */
 } pl_train_view;
 
 /* Measures the machine's peak (some 50 ms) and gives the callbacks. */

@@ -7,6 +7,7 @@
 #include "device/cpu_steps.h"
 #include "device/device.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 struct pl_device {
@@ -22,7 +23,12 @@ typedef struct walk {
     pl_device *device;
     const pl_program *program;
     int id;
-    size_t begin, end;
+    const pl_run_watch *watch; /* or NULL */
+    size_t begin;
+    /* Thread 0 may lower it to the next step, before the barrier that all pass
+     * on their way there. Whoever is slow sees a bound that was lowered later
+     * only as one beyond that step, so all of them end at the same one. */
+    atomic_size_t end;
 } walk;
 
 /* Only what neither the host nor another round expects to find again. */
@@ -57,21 +63,44 @@ static void bury_dead(const walk *w, size_t at)
     }
 }
 
+/* After a stop: all that isn't kept between programs. */
+static void bury_all(const walk *w)
+{
+    const pl_graph *graph = w->device->graph;
+    for (size_t i = 0; i < graph->n_buffers; i++) {
+        const pl_buffer *buffer = &graph->buffers[i];
+        if (buffer->program == w->id &&
+            !pl_class_lives_throughout(buffer->class))
+            pl_arena_bury(w->device->steps.memory[i],
+                          pl_arena_round(buffer->bytes));
+    }
+}
+
+static void ask_watch(walk *w, size_t at)
+{
+    const pl_run_watch *watch = w->watch;
+    if (at + 1 < atomic_load(&w->end) &&
+        watch->between(watch->context, &w->program->steps[at]))
+        atomic_store(&w->end, at + 1);
+}
+
 static void walk_steps(void *context, int ith, int nth)
 {
-    const walk *w = context;
+    walk *w = context;
     pl_threads *threads = w->device->threads;
     int buries = pl_arena_buries();
     double *profile = ith == 0 ? w->device->profile[w->id] : NULL;
     double then = profile ? pl_clock_seconds() : 0.0;
 
-    for (size_t at = w->begin; at < w->end; at++) {
+    for (size_t at = w->begin; at < atomic_load(&w->end); at++) {
         if (buries) {
             if (ith == 0)
                 raise_born(w, at);
             pl_threads_barrier(threads);
         }
         pl_cpu_run_step(&w->device->steps, &w->program->steps[at], ith, nth);
+        if (w->watch && ith == 0)
+            ask_watch(w, at);
         pl_threads_barrier(threads);
         if (profile) {
             double now = pl_clock_seconds();
@@ -89,14 +118,36 @@ void pl_device_profile(pl_device *device, pl_program_id program,
     device->profile[program] = seconds;
 }
 
-void pl_device_run(pl_device *device, pl_program_id program, pl_part part)
+pl_run_end pl_device_run_watched(pl_device *device, pl_program_id program,
+                                 pl_part part, const pl_run_watch *watch)
 {
     const pl_program *p = &device->graph->programs[program];
-    walk w = { .device = device, .program = p, .id = (int)program };
-    w.begin = part == PL_PART_LOOP ? 0 : p->loop_steps;
-    w.end = part == PL_PART_LOOP ? p->loop_steps : p->n_steps;
-    if (w.begin < w.end)
+    const size_t end = part == PL_PART_LOOP ? p->loop_steps : p->n_steps;
+    walk w = { .device = device,
+               .program = p,
+               .id = (int)program,
+               .watch = watch,
+               .begin = part == PL_PART_LOOP ? 0 : p->loop_steps };
+    PL_CHECK(!watch || program != PL_UPDATE_WEIGHTS);
+    atomic_init(&w.end, end);
+    if (w.begin < end)
         pl_threads_run(device->threads, walk_steps, &w);
+    if (atomic_load(&w.end) == end)
+        return PL_RUN_DONE;
+    bury_all(&w);
+    return PL_RUN_STOPPED;
+}
+
+void pl_device_run(pl_device *device, pl_program_id program, pl_part part)
+{
+    pl_run_end end = pl_device_run_watched(device, program, part, NULL);
+    PL_CHECK(end == PL_RUN_DONE);
+}
+
+void pl_device_clear(pl_device *device, pl_buffer_id buffer)
+{
+    memset(device->steps.memory[buffer], 0,
+           device->graph->buffers[buffer].bytes);
 }
 
 /* Every buffer's memory, claimed from the arena, which is then sealed. */

@@ -64,6 +64,33 @@ void pl_device_close(pl_device *device);
 /* Runs a part of a program to its end. */
 void pl_device_run(pl_device *device, pl_program_id program, pl_part part);
 
+/* Who watches a run from step to step. */
+typedef struct pl_run_watch {
+    void *context;
+    /* `step` is done, and others follow it: not 0 ends the run here. Asked by
+     * the thread that called the device and by no other, between any two steps;
+     * no thread begins the next step before all know the answer. It may take
+     * its time, but must leave the device alone. */
+    int (*between)(void *context, const pl_step *step);
+} pl_run_watch;
+
+typedef enum pl_run_end {
+    PL_RUN_DONE,
+    PL_RUN_STOPPED, /* the watch ended it before the last step */
+} pl_run_end;
+
+/* The same, watched. After PL_RUN_STOPPED nothing that the program computes
+ * for itself or for the host is there; what lives throughout is as the steps so
+ * far have left it. PL_UPDATE_WEIGHTS can't be watched: half of it would be
+ * neither the old weights nor the new ones. */
+PL_MUST_CHECK pl_run_end pl_device_run_watched(pl_device *device,
+                                               pl_program_id program,
+                                               pl_part part,
+                                               const pl_run_watch *watch);
+
+/* Fills a buffer with zeros. */
+void pl_device_clear(pl_device *device, pl_buffer_id buffer);
+
 /* Copies in and out of a buffer, `at` bytes from its start. */
 void pl_device_write(pl_device *device, pl_buffer_id buffer, size_t at,
                      const void *source, size_t bytes);

@@ -59,17 +59,19 @@ double pl_cost_units(const pl_step *step)
     }
 }
 
+double pl_cost_step(const pl_step *step, const pl_rates *rates)
+{
+    const double rate = rates->per_second[step->op];
+    return rates->barrier_seconds +
+           (rate > 0.0 ? pl_cost_units(step) / rate : 0.0);
+}
+
 static double steps_seconds(const pl_program *program, const pl_rates *rates,
                             size_t begin, size_t end)
 {
     double seconds = 0.0;
-    for (size_t at = begin; at < end; at++) {
-        const pl_step *step = &program->steps[at];
-        double rate = rates->per_second[step->op];
-        seconds += rates->barrier_seconds;
-        if (rate > 0.0)
-            seconds += pl_cost_units(step) / rate;
-    }
+    for (size_t at = begin; at < end; at++)
+        seconds += pl_cost_step(&program->steps[at], rates);
     return seconds;
 }
 

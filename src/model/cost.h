@@ -26,6 +26,9 @@ pl_rates pl_rates_built_in(size_t threads);
 /* Work of a step: flops for products and attention, elements for the rest. */
 double pl_cost_units(const pl_step *step);
 
+/* Seconds of one step. */
+double pl_cost_step(const pl_step *step, const pl_rates *rates);
+
 /* Seconds of one update: all micro-batches, all batches, and the update. */
 double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches);
 

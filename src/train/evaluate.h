@@ -6,17 +6,19 @@
 #include "train/events.h"
 #include "train/session.h"
 
-/* How an evaluation is watched, and asked to stop; may be NULL. */
+/* How an evaluation is watched, and asked to stop; may be NULL. Both are called
+ * between steps, by the caller's thread, and must leave the session alone. */
 typedef struct pl_eval_watch {
     void *context;
-    void (*progress)(void *context, pl_split split, uint64_t done,
-                     uint64_t total);
-    int (*stop)(void *context);
+    void (*progress)(void *context, pl_split split,
+                     const pl_progress *progress);
+    int (*stop)(void *context); /* not 0: here */
 } pl_eval_watch;
 
 /* eval_iters batches of eval_batch_size sequences of eval_block_size tokens:
  * a prefix of one list that depends on the seed and the split alone.
- * PL_E_STOPPED if the watch asked for it. */
+ * PL_E_STOPPED if the watch asked for it: then nothing is known, and nothing
+ * has changed. */
 PL_MUST_CHECK pl_status pl_evaluate(pl_session *session, pl_split split,
                                     const pl_eval_watch *watch, pl_eval *result,
                                     pl_error *err);

@@ -15,6 +15,14 @@ typedef struct pl_update_event {
     int diverged;      /* and no loss scale can be blamed for that */
 } pl_update_event;
 
+/* While an update or the evaluation of a split is under way. */
+typedef struct pl_progress {
+    uint64_t step;
+    uint64_t done, total; /* micro-batches of an update, evaluated sequences */
+    double share;         /* of the work, from 0 to 1 */
+    double tokens_per_second, seconds_left; /* so far; as expected */
+} pl_progress;
+
 /* The loss on one split. */
 typedef struct pl_eval {
     double loss;           /* mean over all tokens */

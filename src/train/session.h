@@ -36,18 +36,19 @@ typedef struct pl_session {
     pl_shape shape;
     pl_gpt gpt;
     pl_device *device;
-    char *text;           /* PL_SESSION_TEXT_BYTES */
-    char *stage;          /* PL_SESSION_STAGE_BYTES */
-    uint16_t *halves;     /* as many elements of 16 bits */
-    uint64_t step;        /* updates done */
-    double best_val_loss; /* infinite: none yet */
-    double val_loss;      /* at this step; infinite: not evaluated */
-    pl_scaler scaler;     /* float16's loss scale */
-    uint64_t skipped;     /* updates that were not finite */
-    pl_outdir outdir;     /* while training */
-    pl_metrics metrics;   /* likewise */
-    size_t reserve_bytes; /* what was planned outside the arena */
-    pl_machine machine;   /* its rates are learnt while training */
+    char *text;            /* PL_SESSION_TEXT_BYTES */
+    char *stage;           /* PL_SESSION_STAGE_BYTES */
+    uint16_t *halves;      /* as many elements of 16 bits */
+    uint64_t step;         /* updates done */
+    double best_val_loss;  /* infinite: none yet */
+    double val_loss;       /* at this step; infinite: not evaluated */
+    pl_scaler scaler;      /* float16's loss scale */
+    uint64_t skipped;      /* updates that were not finite */
+    pl_outdir outdir;      /* while training */
+    pl_metrics metrics;    /* likewise */
+    size_t reserve_bytes;  /* what was planned outside the arena */
+    pl_machine machine;    /* its rates are learnt while training */
+    double update_seconds; /* of the last update; 0: none yet */
     /* of each step while it is profiled; NULL: never */
     double *step_seconds[PL_PROGRAM_COUNT];
 } pl_session;

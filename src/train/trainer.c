@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "model/schedule.h"
 #include "train/checkpoint.h"
+#include "train/pace.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,11 +22,80 @@ static void set_optimizer(pl_scalars *s, const pl_config *config, uint64_t step)
     s->correction2 = 1.0 - pow(config->beta2, t);
 }
 
-/* One batch: its micro-batches one after the other, then what waits for all of
- * them. Adds its losses to *sum, sequence by sequence. */
-static pl_status run_batch(pl_session *session, const pl_batch_key *key,
-                           size_t first, double *sum, pl_error *err)
+/* An update that is under way. */
+typedef struct under_way {
+    pl_session *session;
+    const pl_listener *listener;
+    pl_progress progress;
+    double tokens; /* of all of it */
+    double sum;    /* of the losses so far */
+    pl_pace pace;
+    double looked; /* of the pace's work, when the listener was told last */
+} under_way;
+
+static void set_progress(under_way *u, double now)
 {
+    const double seconds = now - u->pace.begin;
+    u->progress.share = pl_pace_share(&u->pace);
+    u->progress.tokens_per_second =
+        seconds > 0.0 ? u->progress.share * u->tokens / seconds : 0.0;
+    u->progress.seconds_left = pl_pace_left(&u->pace, now);
+}
+
+/* Not 0: the update is to be given up. */
+static int look(under_way *u)
+{
+    static const double between_looks = 0.01;
+    const pl_listener *listener = u->listener;
+    const int stop = listener->stop ? listener->stop(listener->context)
+                                    : PL_STOP_NOT;
+    const int due = listener->updating &&
+                    u->pace.done - u->looked >= between_looks;
+    if (!due && stop != PL_STOP_SOON)
+        return 0;
+    const double now = pl_clock_seconds();
+    set_progress(u, now);
+    if (due) {
+        u->looked = u->pace.done;
+        listener->updating(listener->context, &u->progress);
+    }
+    return stop == PL_STOP_SOON &&
+           pl_pace_gives_up(&u->pace, now, listener->patience_seconds);
+}
+
+static int between_steps(void *context, const pl_step *step)
+{
+    under_way *u = context;
+    u->pace.done += pl_cost_step(step, &u->session->machine.rates);
+    return look(u);
+}
+
+/* Not 0: the update is to be given up. */
+static int run_part(under_way *u, pl_part part)
+{
+    const pl_run_watch watch = { .context = u, .between = between_steps };
+    const pl_program *train = &u->session->gpt.graph.programs[PL_TRAIN];
+    const size_t end = part == PL_PART_LOOP ? train->loop_steps
+                                            : train->n_steps;
+    const int any = part == PL_PART_LOOP || end > train->loop_steps;
+    if (pl_device_run_watched(u->session->device, PL_TRAIN, part, &watch) ==
+        PL_RUN_STOPPED)
+        return 1;
+    return any && between_steps(u, &train->steps[end - 1]);
+}
+
+static pl_status stopped_within(const under_way *u, pl_error *err)
+{
+    return pl_fail(err, PL_E_STOPPED, "stopped within iteration %llu",
+                   (unsigned long long)u->session->step);
+}
+
+/* One batch: its micro-batches one after the other, then what waits for all of
+ * them. Adds its losses to the sum, sequence by sequence. */
+static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
+                           pl_error *err)
+{
+    pl_session *session = u->session;
     const pl_gpt_layout *layout = &session->gpt.layout;
     pl_scalars *scalars = pl_session_scalars(session);
     int32_t *tokens = pl_device_host(session->device,
@@ -38,48 +108,98 @@ static pl_status run_batch(pl_session *session, const pl_batch_key *key,
     scalars->batch_first = (uint32_t)first;
     for (size_t at = 0; at < layout->batch; at += layout->micro) {
         scalars->micro_first = (uint32_t)at;
-        pl_device_run(session->device, PL_TRAIN, PL_PART_LOOP);
+        if (run_part(u, PL_PART_LOOP))
+            return stopped_within(u, err);
+        u->progress.done++;
     }
     scalars->micro_first = 0;
-    pl_device_run(session->device, PL_TRAIN, PL_PART_REST);
+    if (run_part(u, PL_PART_REST))
+        return stopped_within(u, err);
     const double *sums = pl_device_host(session->device,
                                         session->gpt.train_sums);
     for (size_t i = 0; i < layout->batch; i++)
-        *sum += sums[i];
+        u->sum += sums[i];
     return PL_OK;
 }
 
-pl_status pl_train_update(pl_session *session, pl_update_event *event,
-                          pl_error *err)
+/* As if the update had never begun: all that it left are gradients. */
+static void give_up_update(pl_session *session)
 {
+    const pl_gpt *gpt = &session->gpt;
+    for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++)
+        if (gpt->gradients[i] != PL_NO_BUFFER)
+            pl_device_clear(session->device, gpt->gradients[i]);
+}
+
+static under_way begin_update(pl_session *session, const pl_listener *listener)
+{
+    const pl_gpt_layout *layout = &session->gpt.layout;
+    const size_t batches = (size_t)session->config->gradient_accumulation_steps;
+    const double predicted = pl_cost_update(&session->gpt,
+                                            &session->machine.rates, batches),
+                 took = session->update_seconds;
+    return (under_way){
+        .session = session,
+        .listener = listener,
+        .progress = { .step = session->step,
+                      .total = batches * (layout->batch / layout->micro) },
+        .tokens = (double)layout->batch * (double)batches *
+                  (double)session->shape.T,
+        .pace = pl_pace_make(pl_clock_seconds(), predicted,
+                             took > 0.0 ? took / predicted : 1.0),
+    };
+}
+
+static void set_scalars(const under_way *u)
+{
+    const pl_session *session = u->session;
+    const pl_config *config = session->config;
+    pl_scalars *scalars = pl_session_scalars(u->session);
+    set_optimizer(scalars, config, session->step);
+    scalars->loss_scale = session->scaler.scale;
+    scalars->dlogit_scale = (float)(session->scaler.scale / u->tokens);
+    scalars->seed = (uint32_t)config->seed;
+    scalars->step = (uint32_t)session->step;
+}
+
+/* All batches of an update: its gradients, and the sum of its losses. */
+static pl_status run_batches(under_way *u, pl_error *err)
+{
+    const pl_session *session = u->session;
     const pl_config *config = session->config;
     const size_t batch = session->gpt.layout.batch,
                  batches = (size_t)config->gradient_accumulation_steps;
-    const double tokens = (double)batch * (double)batches *
-                          (double)session->shape.T;
     const pl_batch_key key = { .use = PL_BATCH_TRAIN,
                                .seed = (uint32_t)config->seed,
                                .step = (uint32_t)session->step };
-    pl_scalars *scalars = pl_session_scalars(session);
-    double begin = pl_clock_seconds(), sum = 0.0;
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < batches && !status; i++)
+        status = run_batch(u, &key, i * batch, err);
+    return status;
+}
 
-    set_optimizer(scalars, config, session->step);
-    scalars->loss_scale = session->scaler.scale;
-    scalars->dlogit_scale = (float)(session->scaler.scale / tokens);
-    scalars->seed = (uint32_t)config->seed;
-    scalars->step = (uint32_t)session->step;
-    for (size_t i = 0; i < batches; i++) {
-        pl_status status = run_batch(session, &key, i * batch, &sum, err);
-        if (status)
-            return status;
-    }
-    if (!isfinite(sum)) /* then neither is the norm, and nothing is updated */
+static pl_status update_weights(pl_session *session,
+                                const pl_listener *listener,
+                                pl_update_event *event, pl_error *err)
+{
+    under_way u = begin_update(session, listener);
+    set_scalars(&u);
+    pl_status status = run_batches(&u, err);
+    if (status)
+        give_up_update(session);
+    if (status == PL_E_STOPPED && listener->gave_up)
+        listener->gave_up(listener->context, &u.progress);
+    if (status)
+        return status;
+    pl_scalars *scalars = pl_session_scalars(session);
+    if (!isfinite(u.sum)) /* then neither is the norm, and nothing is updated */
         scalars->loss_scale = (double)NAN;
     pl_device_run(session->device, PL_UPDATE_WEIGHTS, PL_PART_REST);
+    session->update_seconds = pl_clock_seconds() - u.pace.begin;
     *event = (pl_update_event){
         .step = session->step,
-        .loss = sum / tokens,
-        .step_ms = (pl_clock_seconds() - begin) * 1e3,
+        .loss = u.sum / u.tokens,
+        .step_ms = session->update_seconds * 1e3,
         .learning_rate = scalars->learning_rate,
         .grad_norm = (double)scalars->grad_norm,
         .skipped = (int)scalars->skipped,
@@ -91,6 +211,13 @@ pl_status pl_train_update(pl_session *session, pl_update_event *event,
     session->val_loss = HUGE_VAL;
     session->skipped += scalars->skipped;
     return PL_OK;
+}
+
+pl_status pl_train_update(pl_session *session, pl_update_event *event,
+                          pl_error *err)
+{
+    const pl_listener nobody = { .context = NULL };
+    return update_weights(session, &nobody, event, err);
 }
 
 /* ---- the loop ---- */
@@ -106,7 +233,7 @@ typedef struct loop {
     pl_session *session;
     const pl_listener *listener;
     int64_t skipped_in_a_row;
-    uint64_t saved_step;     /* of the newest checkpoint that is on disk */
+    uint64_t saved_step;     /* all that is known at it is on disk */
     uint64_t evaluated_step; /* whose numbers the metrics have already */
     int updates;             /* done by this loop */
 } loop;
@@ -175,6 +302,9 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     session->val_loss = isfinite(event.val.loss) ? event.val.loss : HUGE_VAL;
     if (session->step != l->evaluated_step)
         pl_metrics_evaluated(&session->metrics, &event);
+    /* a checkpoint that a stop left here knows nothing of this evaluation */
+    if (session->step != l->evaluated_step && session->step > 0)
+        l->saved_step = PL_OUTDIR_NO_STEP;
     l->evaluated_step = session->step;
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);
@@ -238,9 +368,11 @@ static pl_status update(loop *l, pl_error *err)
     pl_update_event event;
     if (l->updates == PROFILE_FROM)
         profile(l->session, 1);
-    pl_status status = pl_train_update(l->session, &event, err);
-    if (status)
+    pl_status status = update_weights(l->session, l->listener, &event, err);
+    if (status) {
+        profile(l->session, 0);
         return status;
+    }
     if (++l->updates == PROFILE_TO)
         learn_rates(l->session);
     pl_metrics_updated(&l->session->metrics, &event);
@@ -250,6 +382,12 @@ static pl_status update(loop *l, pl_error *err)
     if (l->skipped_in_a_row >= l->session->config->max_skipped)
         return give_up(l, &event, err);
     return PL_OK;
+}
+
+static pl_status stopped(const loop *l, pl_error *err)
+{
+    return pl_fail(err, PL_E_STOPPED, "stopped after iteration %llu",
+                   (unsigned long long)l->session->step);
 }
 
 /* Evaluations stand before the update of their step, the first one before all
@@ -270,12 +408,13 @@ static pl_status run(loop *l, pl_error *err)
             save_if_possible(l);
         if (config->eval_only || session->step >= (uint64_t)config->max_iters)
             return PL_OK;
+        if (wants_stop(l))
+            return stopped(l, err);
         status = update(l, err);
         if (status)
             return status;
         if (wants_stop(l))
-            return pl_fail(err, PL_E_STOPPED, "stopped after iteration %llu",
-                           (unsigned long long)session->step);
+            return stopped(l, err);
     }
 }
 

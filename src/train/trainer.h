@@ -5,20 +5,37 @@
 #include "train/evaluate.h"
 #include "train/session.h"
 
+/* What a listener wants. Whatever it is, an evaluation stops where it is. */
+enum {
+    PL_STOP_NOT,
+    PL_STOP_AFTER_UPDATE, /* the update that is under way is finished first */
+    PL_STOP_SOON, /* it is given up, unless its end is to be expected within
+                   * the listener's patience */
+};
+
+/* Those that are called within an update or an evaluation (updating,
+ * evaluating, stop) stand between two steps and must leave the session alone.
+ */
 typedef struct pl_listener {
     void *context;
+    void (*updating)(void *context, const pl_progress *progress);
     void (*updated)(void *context, const pl_update_event *event);
+    /* an update that a stop ended: it never was */
+    void (*gave_up)(void *context, const pl_progress *progress);
+    void (*evaluating)(void *context, pl_split split,
+                       const pl_progress *progress);
     void (*evaluated)(void *context, const pl_eval_event *event);
-    void (*evaluating)(void *context, pl_split split, uint64_t done,
-                       uint64_t total);
     void (*saving)(void *context, uint64_t step);
-    int (*stop)(void *context); /* asked between steps: not 0 ends the run */
+    int (*stop)(void *context);
+    double patience_seconds; /* with PL_STOP_SOON; 0: none */
 } pl_listener;
 
 /* Updates from session->step to max_iters, with evaluations and checkpoints as
- * the config has them. PL_E_STOPPED after listener->stop: the step is finished
- * and the state is saved. A checkpoint that can't be written on the way is
- * warned of; at the end it is an error that says what was lost. */
+ * the config has them. PL_E_STOPPED after listener->stop: an update that was
+ * under way is finished or given up as a whole, and the state is saved as of
+ * that step. Going on from there leads to the same bits and the same metrics. A
+ * checkpoint that can't be written on the way is warned of; at the end it is an
+ * error that says what was lost. */
 PL_MUST_CHECK pl_status pl_train(pl_session *session,
                                  const pl_listener *listener, pl_error *err);
 

@@ -23,7 +23,8 @@ planned() {
 }
 refused() {
     expect 5 "$PLIMSOLL" train "$@"
-    sed -n 's/.*needs \([0-9]*\) bytes (arena \([0-9]*\) + reserve \([0-9]*\)).*/\1 \2 \3/p' <<<"$out"
+    local n='\([0-9]*\)'
+    sed -n "s/.*needs $n bytes (arena $n + reserve $n).*/\1 \2 \3/p" <<<"$out"
 }
 
 # same SETTING...: of the smallest plan, and of the one that is taken literally
