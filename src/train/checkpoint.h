@@ -10,6 +10,7 @@
  *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names
  *   metrics.jsonl          the lines so far, without times (metrics.h)
  *   state.json             step, losses, loss scaler, model, every config key
+ *                          and which of them were set
  *   manifest.json          the checksums of all of them (manifest.h)
  *
  * outdir.h has the folder around it. */
@@ -80,7 +81,8 @@ PL_MUST_CHECK pl_status
 pl_checkpoint_parse_config(pl_config *config, const char *text, size_t bytes,
                            const char *name, pl_heap *heap, pl_error *err);
 
-/* Every key as it was when the checkpoint was written, as if set by a file. */
+/* Every key as it was when the checkpoint was written: as if set by a file
+ * what was set then, as a default what was one. */
 PL_MUST_CHECK pl_status pl_checkpoint_read_config(pl_config *config,
                                                   const char *folder,
                                                   pl_heap *heap, pl_error *err);

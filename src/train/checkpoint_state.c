@@ -40,6 +40,12 @@ static void put_config(pl_json_text *j, const pl_config *config)
         pl_json_text_string(j, pl_key_row((pl_key)key)->name, value);
     }
     pl_json_text_close(j, '}');
+    pl_json_text_open(j, "set", '[');
+    for (int key = 0; key < PL_KEY_COUNT; key++)
+        if (pl_key_row((pl_key)key)->type != PL_TYPE_IGNORED &&
+            config->origin[key].source != PL_FROM_DEFAULT)
+            pl_json_text_string(j, NULL, pl_key_row((pl_key)key)->name);
+    pl_json_text_close(j, ']');
 }
 
 pl_status pl_checkpoint_state_text(pl_session *session, size_t *bytes,
@@ -195,17 +201,12 @@ pl_status pl_checkpoint_parse_state(pl_checkpoint_state *state,
 
 /* Each is read as a line of a config file. A key of another version that this
  * one doesn't know stops it: its meaning is unknown. */
-pl_status pl_checkpoint_parse_config(pl_config *config, const char *text,
-                                     size_t bytes, const char *name,
-                                     pl_heap *heap, pl_error *err)
+static pl_status read_values(pl_config *config, const json_t *root,
+                             const char *name, pl_heap *heap, pl_error *err)
 {
     const char *key;
-    json_t *root = NULL, *value;
-
-    *config = pl_config_make_default();
-    pl_status status = pl_json_parse(text, bytes, name, &root, err);
-    if (status)
-        return status;
+    json_t *value;
+    pl_status status = PL_OK;
     json_object_foreach(json_object_get(root, "config"), key, value)
     {
         char line[8192];
@@ -221,6 +222,67 @@ pl_status pl_checkpoint_parse_config(pl_config *config, const char *text,
         if (status)
             break;
     }
+    return status;
+}
+
+static void call_default(pl_config *config, pl_key key)
+{
+    config->origin[key] = (pl_config_origin){ .source = PL_FROM_DEFAULT };
+}
+
+/* Where nothing says what was set: what has its default's value counts as one.
+ * Who set it to that gets a default's freedom, which changes no bit. */
+static void guess_origins(pl_config *config)
+{
+    const pl_config standard = pl_config_make_default();
+    for (int key = 0; key < PL_KEY_COUNT; key++) {
+        char had[PL_CHECKPOINT_VALUE_BYTES], own[PL_CHECKPOINT_VALUE_BYTES];
+        pl_config_value_text(config, (pl_key)key, had, sizeof had);
+        pl_config_value_text(&standard, (pl_key)key, own, sizeof own);
+        if (strcmp(had, own) == 0)
+            call_default(config, (pl_key)key);
+    }
+}
+
+/* What was a default stays one, with the value that it had then. */
+static pl_status read_origins(pl_config *config, const json_t *root,
+                              const char *name, pl_error *err)
+{
+    const json_t *list = json_object_get(root, "set");
+    char set[PL_KEY_COUNT] = { 0 };
+    if (!list) {
+        guess_origins(config);
+        return PL_OK;
+    }
+    if (!json_is_array(list))
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: \"set\" must be a list of config keys", name);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        pl_key key = text ? pl_key_find(text, strlen(text)) : PL_KEY_COUNT;
+        if (key == PL_KEY_COUNT)
+            return pl_fail(err, PL_E_FORMAT,
+                           "%s: item %zu of \"set\" is no config key: %.80s",
+                           name, i + 1, text ? text : "not a string");
+        set[key] = 1;
+    }
+    for (int key = 0; key < PL_KEY_COUNT; key++)
+        if (!set[key])
+            call_default(config, (pl_key)key);
+    return PL_OK;
+}
+
+pl_status pl_checkpoint_parse_config(pl_config *config, const char *text,
+                                     size_t bytes, const char *name,
+                                     pl_heap *heap, pl_error *err)
+{
+    json_t *root = NULL;
+    *config = pl_config_make_default();
+    pl_status status = pl_json_parse(text, bytes, name, &root, err);
+    if (!status)
+        status = read_values(config, root, name, heap, err);
+    if (!status)
+        status = read_origins(config, root, name, err);
     json_decref(root);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "format/safetensors.h"
 #include "support/tiny_run.h"
 #include "train/checkpoint.h"
+#include "train/runplan.h"
 #include "train/trainer.h"
 
 #include <jansson.h>
@@ -128,6 +129,88 @@ static void the_settings_of_a_run_come_back(void **state)
     }
     pl_heap_close(&heap);
     tiny_run_remove(&run);
+}
+
+static void assert_origins(const pl_config *config, const pl_config *want)
+{
+    for (int key = 0; key < PL_KEY_COUNT; key++)
+        if ((config->origin[key].source == PL_FROM_DEFAULT) !=
+            (want->origin[key].source == PL_FROM_DEFAULT))
+            fail_msg("%s came back as %s", pl_key_row((pl_key)key)->name,
+                     config->origin[key].source == PL_FROM_DEFAULT
+                         ? "a default, and was set"
+                         : "set, and was a default");
+}
+
+/* A key that was set to its default is no default: False forbids levels that
+ * the search may take where nothing was said. */
+static void what_was_set_comes_back_set_and_a_default_a_default(void **state)
+{
+    (void)state;
+    for (int set = 0; set < 2; set++) {
+        tiny_run run;
+        pl_config config;
+        pl_error err = { 0 };
+        pl_heap heap = pl_heap_make(1 << 20);
+        tiny_run_make(&run);
+        if (set)
+            tiny_run_set(&run, "--grad_checkpoint=False");
+        tiny_run_open(&run);
+        save(&run);
+        assert_int_equal(
+            pl_checkpoint_read_config(
+                &config, scratch_path(&run.folder, "out/latest"), &heap, &err),
+            PL_OK);
+        assert_origins(&config, &run.config);
+        assert_int_equal(pl_run_plan_wish(&config).no_products, set);
+        pl_heap_close(&heap);
+        tiny_run_remove(&run);
+    }
+}
+
+static pl_status parse_config(pl_config *config, const char *text,
+                              pl_heap *heap, pl_error *err)
+{
+    return pl_checkpoint_parse_config(config, text, strlen(text), "state.json",
+                                      heap, err);
+}
+
+/* Those that didn't say what was set: what differs from a default was. */
+static void an_old_state_has_defaults_where_it_has_their_values(void **state)
+{
+    (void)state;
+    pl_config config;
+    pl_error err = { 0 };
+    pl_heap heap = pl_heap_make(1 << 20);
+    assert_int_equal(parse_config(&config,
+                                  "{\"config\": {\"n_layer\": \"3\", "
+                                  "\"grad_checkpoint\": \"False\"}}",
+                                  &heap, &err),
+                     PL_OK);
+    assert_int_equal(config.origin[PL_KEY_n_layer].source, PL_FROM_FILE);
+    assert_int_equal(config.origin[PL_KEY_grad_checkpoint].source,
+                     PL_FROM_DEFAULT);
+    pl_heap_close(&heap);
+}
+
+static void a_list_of_what_was_set_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "{\"config\": {}, \"set\": 3}",
+        "{\"config\": {}, \"set\": [\"n_layer\", 7]}",
+        "{\"config\": {}, \"set\": [\"n_layers\"]}",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        pl_config config;
+        pl_error err = { 0 };
+        pl_heap heap = pl_heap_make(1 << 20);
+        assert_int_equal(parse_config(&config, wrong[i], &heap, &err),
+                         PL_E_FORMAT);
+        assert_non_null(strstr(err.text, "state.json"));
+        assert_non_null(strstr(err.text, "\"set\""));
+        pl_heap_close(&heap);
+    }
 }
 
 /* Opens with `setting`, expecting a failure whose text has `words`. */
@@ -364,6 +447,9 @@ int main(void)
         cmocka_unit_test(the_model_has_every_tensor_of_a_gpt2),
         cmocka_unit_test(the_json_files_say_what_the_model_is),
         cmocka_unit_test(the_settings_of_a_run_come_back),
+        cmocka_unit_test(what_was_set_comes_back_set_and_a_default_a_default),
+        cmocka_unit_test(an_old_state_has_defaults_where_it_has_their_values),
+        cmocka_unit_test(a_list_of_what_was_set_that_is_none_is_refused),
         cmocka_unit_test(another_model_is_refused_with_the_difference),
         cmocka_unit_test(another_way_of_keeping_it_is_refused_by_its_key),
         cmocka_unit_test(small_state_is_small_on_disk),

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# `train --resume` takes a run up in the memory that it ran in.
+set -eu
+. tests/support/cli.sh
+cd "$TMP_DIR"
+
+make_text >cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
+
+# ---- the smallest budget ----
+
+deep=(--dataset=cats "${tiny[@]}" --n_layer=6 --n_embd=64 --block_size=64
+    --batch_size=8 --max_iters=2 --out_dir=deep)
+
+# fits KB SETTINGS...
+fits() {
+    local kb=$1
+    shift
+    "$PLIMSOLL" plan "$@" --memory="${kb}kB" 2>/dev/null |
+        grep -q 'fits, .* to spare'
+}
+
+# smallest SETTINGS...: the least budget that a plan fits, to 100 kB
+smallest() {
+    local low=1000 high=100000 middle
+    fits "$high" "$@" || fail "no plan in $high kB"
+    while [ $((high - low)) -gt 100 ]; do
+        middle=$(((low + high) / 2))
+        if fits "$middle" "$@"; then high=$middle; else low=$middle; fi
+    done
+    echo "$high"
+}
+
+least=$(smallest "${deep[@]}")
+kept=$(smallest "${deep[@]}" --grad_checkpoint=False)
+[ "$least" -lt "$kept" ] || fail "levels 2 and 3 save nothing: $least, $kept"
+expect 0 "$PLIMSOLL" train "${deep[@]}" --memory="${least}kB"
+expect 0 "$PLIMSOLL" train --resume deep --max_iters=4
+says 'at iteration 2$'
+# and once more: the resumed run's own checkpoint has kept it
+expect 0 "$PLIMSOLL" train --resume deep --max_iters=6
+says 'at iteration 4$'
+
+# What was set stays set: then it is too little.
+expect 0 "$PLIMSOLL" train "${deep[@]}" --memory="${kept}kB" \
+    --grad_checkpoint=False --out_dir=kept
+expect 5 "$PLIMSOLL" train --resume kept --max_iters=4 --memory="${least}kB"
