@@ -64,6 +64,7 @@ static const char *const titles[PL_GROUP_COUNT] = {
     [PL_GROUP_SAMPLE] = "Sampling",
     [PL_GROUP_PREPARE] = "Preparing text",
     [PL_GROUP_OUTPUT] = "What is written",
+    [PL_GROUP_CONSENT] = "Allowed for once",
     [PL_GROUP_IGNORED] = "Without effect",
 };
 
@@ -71,6 +72,12 @@ const pl_key_info *pl_key_row(pl_key key)
 {
     PL_CHECK(key < PL_KEY_COUNT);
     return &rows[key];
+}
+
+bool pl_key_is_kept(pl_key key)
+{
+    const pl_key_info *row = pl_key_row(key);
+    return row->type != PL_TYPE_IGNORED && row->group != PL_GROUP_CONSENT;
 }
 
 const char *pl_key_group_title(pl_key_group group)

@@ -56,6 +56,7 @@ typedef enum pl_key_group {
     PL_GROUP_SAMPLE,
     PL_GROUP_PREPARE,
     PL_GROUP_OUTPUT,
+    PL_GROUP_CONSENT,
     PL_GROUP_IGNORED,
     PL_GROUP_COUNT,
 } pl_key_group;
@@ -237,6 +238,10 @@ X(TEXT, type, "f32", 0, 0, "f32 f16 bf16 q8_0", PL_FOR_EXPORT, OUTPUT,         \
   "of exported matrices: f32 as trained, 16 bits, or q8_0, 8 bits in blocks "  \
   "of 32 (gguf); llmc has f32 and bf16")                                       \
                                                                                \
+X(FLAG, allow_other_tokenizer, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,       \
+  "use a model on data whose tokenizer is another than its own: the same "     \
+  "token means something else")                                                \
+                                                                               \
 X(IGNORED, backend, "'nccl'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,               \
   "nanoGPT's distributed backend")                                             \
 X(IGNORED, compile, "True", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, IGNORED, \
@@ -283,6 +288,10 @@ pl_key pl_key_find(const char *name, size_t bytes);
 /* The key that such a name was probably meant to be, by edit distance, or
  * PL_KEY_COUNT where none is near. */
 pl_key pl_key_nearest(const char *name, size_t bytes);
+
+/* Whether a checkpoint keeps it: neither what has no effect nor a consent,
+ * which is given for once. */
+bool pl_key_is_kept(pl_key key);
 
 /* "Evaluation": the heading under which help and docs list a group. */
 const char *pl_key_group_title(pl_key_group group);

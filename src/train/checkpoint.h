@@ -93,11 +93,6 @@ PL_MUST_CHECK pl_status pl_checkpoint_read_config(pl_config *config,
 PL_MUST_CHECK pl_status pl_checkpoint_check(const pl_session *session,
                                             const char *folder, pl_error *err);
 
-/* PL_E_CONFIG if the folder's tokenizer isn't the session's. */
-PL_MUST_CHECK pl_status pl_checkpoint_check_tokenizer(const pl_session *session,
-                                                      const char *folder,
-                                                      pl_error *err);
-
 /* Fills the device's weights and moments. */
 PL_MUST_CHECK pl_status pl_checkpoint_load(pl_session *session,
                                            const char *folder, pl_error *err);

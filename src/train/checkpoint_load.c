@@ -4,8 +4,6 @@
 #include "train/checkpoint.h"
 #include "train/tensors.h"
 
-#include <string.h>
-
 /* ---- tensors ---- */
 
 /* What a dtype says about the key that chose it. */
@@ -125,57 +123,4 @@ pl_status pl_checkpoint_load(pl_session *session, const char *folder,
                              pl_error *err)
 {
     return visit(session, session, folder, err);
-}
-
-/* ---- the tokenizer ---- */
-
-/* Whether the folder has this file with exactly these bytes. */
-static pl_status same_file(const pl_tokenizer_text *want, const char *path,
-                           int *same, pl_error *err)
-{
-    char *text;
-    size_t bytes;
-    pl_heap scratch = pl_heap_make(PL_TOKENIZER_MAX_BYTES + 2);
-    pl_status status = pl_file_read_all(path, PL_TOKENIZER_MAX_BYTES, &scratch,
-                                        &text, &bytes, err);
-    if (!status)
-        *same = bytes == want->bytes && memcmp(text, want->text, bytes) == 0;
-    pl_heap_close(&scratch);
-    return status;
-}
-
-/* meta.json is char's and byte's; tokenizer.json is bpe's, and for the others
- * what meta.json makes of it. */
-pl_status pl_checkpoint_check_tokenizer(const pl_session *session,
-                                        const char *folder, pl_error *err)
-{
-    static const char *const names[] = { PL_TOKENIZER_META, PL_TOKENIZER_JSON };
-    const pl_tokenizer_text *want = &session->tokenizer_file;
-    const char *wanted = want->name ? want->name : "";
-    for (int i = 0; i < 2; i++) {
-        char path[PL_PATH_BYTES];
-        pl_file_kind kind;
-        pl_status status = pl_path_join(path, folder, names[i], err);
-        if (!status)
-            status = pl_file_look(path, &kind, err);
-        if (status)
-            return status;
-        int here = kind != PL_FILE_ABSENT, same = 1;
-        if (strcmp(wanted, names[i]) == 0)
-            same = here;
-        else if (i == 0 || !want->name)
-            same = !here;
-        if (same && here && strcmp(wanted, names[i]) == 0)
-            status = same_file(want, path, &same, err);
-        if (status)
-            return status;
-        if (!same)
-            return pl_fail(err, PL_E_CONFIG,
-                           "%s: the checkpoint's vocabulary is not that of "
-                           "%s: the same token would mean something else. "
-                           "Resume with the data it was trained on, or start "
-                           "anew in another out_dir",
-                           path, session->dataset.folder);
-    }
-    return PL_OK;
 }

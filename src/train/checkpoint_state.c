@@ -34,7 +34,7 @@ static void put_config(pl_json_text *j, const pl_config *config)
     pl_json_text_open(j, "config", '{');
     for (int key = 0; key < PL_KEY_COUNT; key++) {
         char value[PL_CHECKPOINT_VALUE_BYTES];
-        if (pl_key_row((pl_key)key)->type == PL_TYPE_IGNORED)
+        if (!pl_key_is_kept((pl_key)key))
             continue;
         pl_config_value_text(config, (pl_key)key, value, sizeof value);
         pl_json_text_string(j, pl_key_row((pl_key)key)->name, value);
@@ -42,7 +42,7 @@ static void put_config(pl_json_text *j, const pl_config *config)
     pl_json_text_close(j, '}');
     pl_json_text_open(j, "set", '[');
     for (int key = 0; key < PL_KEY_COUNT; key++)
-        if (pl_key_row((pl_key)key)->type != PL_TYPE_IGNORED &&
+        if (pl_key_is_kept((pl_key)key) &&
             config->origin[key].source != PL_FROM_DEFAULT)
             pl_json_text_string(j, NULL, pl_key_row((pl_key)key)->name);
     pl_json_text_close(j, ']');

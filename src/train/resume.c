@@ -1,5 +1,6 @@
 /* resume.c: see resume.h. */
 #include "train/resume.h"
+#include "train/vocabulary_check.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -142,7 +143,7 @@ static pl_status compare_keys(const pl_resume *resume,
         status = pl_checkpoint_read_config(had, resume->folder, &scratch, err);
     for (int i = 0; i < PL_KEY_COUNT && !status; i++) {
         const pl_key_info *row = pl_key_row((pl_key)i);
-        if (row->type != PL_TYPE_IGNORED && (row->commands & PL_FOR_TRAIN) &&
+        if (pl_key_is_kept((pl_key)i) && (row->commands & PL_FOR_TRAIN) &&
             change_of((pl_key)i) != CHANGE_QUIET)
             status = compare_key(&c, had, session->config, (pl_key)i,
                                  resume->folder, err);
@@ -183,11 +184,11 @@ pl_status pl_resume_find(pl_resume *resume, pl_session *session, pl_error *err)
     if (!status)
         status = pl_checkpoint_read_state(&resume->state, folder, session->heap,
                                           err);
+    if (!status) /* before the model, which may differ for this reason */
+        status = pl_vocabulary_check(session, folder, err);
     if (!status)
         status = pl_resume_same_model(&resume->state.shape, &session->shape,
                                       folder, err);
-    if (!status)
-        status = pl_checkpoint_check_tokenizer(session, folder, err);
     if (!status)
         status = check_same_data(resume, session, err);
     if (!status)

@@ -8,6 +8,7 @@
 #include "train/rehearse.h"
 #include "train/resume.h"
 #include "train/runplan.h"
+#include "train/vocabulary_check.h"
 
 #include <math.h>
 #include <string.h>
@@ -151,7 +152,7 @@ size_t pl_session_vocabulary(const pl_config *config,
 static pl_status check_values(const pl_config *config, pl_error *err)
 {
     for (int key = 0; key < PL_KEY_COUNT; key++)
-        if (pl_key_row((pl_key)key)->type != PL_TYPE_IGNORED &&
+        if (pl_key_is_kept((pl_key)key) &&
             pl_config_value_text(config, (pl_key)key, NULL, 0) >=
                 PL_CHECKPOINT_VALUE_BYTES)
             return pl_fail(err, PL_E_CONFIG,
@@ -259,6 +260,8 @@ static pl_status check_folder(pl_session *session, pl_pretrained *pretrained,
     const char *folder = session->config->init_from;
     pl_shape shape;
     pl_status status = pl_pretrained_shape(&shape, folder, session->heap, err);
+    if (!status)
+        status = pl_vocabulary_check(session, folder, err);
     if (status)
         return status;
     if (shape.T > session->shape.T) /* the rest of the positions is left out */

@@ -5,6 +5,7 @@
 #include "train/rehearse.h"
 #include "train/resume.h"
 #include "train/runplan.h"
+#include "train/vocabulary_check.h"
 
 #include <math.h>
 
@@ -197,7 +198,9 @@ static pl_status check_vocabulary(const pl_session *session, const model *m,
 static pl_status open_eval(pl_session *session, const pl_machine *machine,
                            const model *m, pl_error *err)
 {
-    pl_status status = check_vocabulary(session, m, err);
+    pl_status status = pl_vocabulary_check(session, m->folder, err);
+    if (!status)
+        status = check_vocabulary(session, m, err);
     session->shape = m->shape;
     session->step = m->step;
     if (!status && (size_t)session->config->block_size < m->shape.T)

@@ -142,4 +142,4 @@ says 'vocab_size 448'
 says 'transformer.wte.weight +F32 +448 x 16'
 expect 3 "$PLIMSOLL" train --dataset=shards "${tiny[@]}" --out_dir=out \
     --init_from=resume --vocab_size=448
-says 'vocabulary is not that of'
+says 'is not that of data/shards \(byte'
