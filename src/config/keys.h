@@ -241,6 +241,8 @@ X(TEXT, type, "f32", 0, 0, "f32 f16 bf16 q8_0", PL_FOR_EXPORT, OUTPUT,         \
 X(FLAG, allow_other_tokenizer, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,       \
   "use a model on data whose tokenizer is another than its own: the same "     \
   "token means something else")                                                \
+X(FLAG, allow_other_arithmetic, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,      \
+  "resume with kernels that give other bits than those of the run so far")     \
                                                                                \
 X(IGNORED, backend, "'nccl'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,               \
   "nanoGPT's distributed backend")                                             \

@@ -20,6 +20,7 @@ static void overlay_base(pl_kernels *set)
     set->peak = pl_base_peak;
     set->read = pl_base_read;
     set->name = "base";
+    set->arithmetic = PL_ARITHMETIC_BASE;
 }
 
 #if PL_HAVE_X86
@@ -31,6 +32,7 @@ static void overlay_avx2(pl_kernels *set)
     set->peak = pl_avx2_peak;
     set->read = pl_avx2_read;
     set->name = "avx2";
+    set->arithmetic = PL_ARITHMETIC_FUSED;
 }
 
 static void overlay_avx512(pl_kernels *set)
@@ -41,8 +43,20 @@ static void overlay_avx512(pl_kernels *set)
     set->peak = pl_avx512_peak;
     set->read = pl_avx512_read;
     set->name = "avx512";
+    set->arithmetic = PL_ARITHMETIC_FUSED;
 }
 #endif
+
+const char *pl_arithmetic_name(uint64_t arithmetic)
+{
+    static const char *const names[PL_ARITHMETIC_COUNT] = {
+        [PL_ARITHMETIC_UNSAID] = "unknown",
+        [PL_ARITHMETIC_BASE] = "base",
+        [PL_ARITHMETIC_FUSED] = "avx2 and avx512",
+    };
+    return names[arithmetic < PL_ARITHMETIC_COUNT ? arithmetic
+                                                  : PL_ARITHMETIC_UNSAID];
+}
 
 pl_kernels pl_kernels_for(pl_isa isa)
 {

@@ -9,8 +9,8 @@
  *                          the tokenizer, if there is one
  *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names
  *   metrics.jsonl          the lines so far, without times (metrics.h)
- *   state.json             step, losses, loss scaler, model, every config key
- *                          and which of them were set
+ *   state.json             step, losses, loss scaler, model, the kernels'
+ *                          arithmetic, every config key and which were set
  *   manifest.json          the checksums of all of them (manifest.h)
  *
  * outdir.h has the folder around it. */
@@ -32,6 +32,7 @@ typedef struct pl_checkpoint_state {
     uint64_t train_tokens, val_tokens; /* of the data */
     pl_metrics_size metrics;
     pl_shape shape;
+    uint64_t arithmetic; /* a pl_arithmetic, or a later version's number */
 } pl_checkpoint_state;
 
 /* ---- writing ---- */

@@ -54,6 +54,8 @@ pl_status pl_checkpoint_state_text(pl_session *session, size_t *bytes,
     const pl_shard_set *shards = session->dataset.shards;
     pl_json_text j = pl_json_text_begin(session->text, PL_SESSION_TEXT_BYTES);
     pl_json_text_string(&j, "plimsoll", PL_VERSION);
+    pl_json_text_whole(&j, "arithmetic",
+                       pl_kernels_for(pl_cpu_isa()).arithmetic);
     pl_json_text_whole(&j, "step", session->step);
     pl_json_text_real(&j, "val_loss", session->val_loss);
     pl_json_text_real(&j, "best_val_loss", session->best_val_loss);
@@ -178,6 +180,10 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         status = want_size(root, counts[i].key, &value, path, err);
         *counts[i].out = value;
     }
+    size_t arithmetic = PL_ARITHMETIC_UNSAID;
+    if (!status && json_object_get(root, "arithmetic"))
+        status = want_size(root, "arithmetic", &arithmetic, path, err);
+    state->arithmetic = arithmetic;
     if (!status)
         status = want_model(root, &state->shape, path, err);
     if (!status)

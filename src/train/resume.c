@@ -58,6 +58,47 @@ static pl_status check_same_data(const pl_resume *resume,
     return PL_OK;
 }
 
+/* How to go on with the bits that a run had so far. */
+static const char *way_back(uint64_t arithmetic)
+{
+    switch (arithmetic) {
+    case PL_ARITHMETIC_BASE:
+        return "with PLIMSOLL_ISA=base in the environment";
+    case PL_ARITHMETIC_FUSED:
+        return "on a processor with AVX2, and without PLIMSOLL_ISA=base";
+    default:
+        return "with the version that wrote it (\"plimsoll\" in its "
+               "state.json)";
+    }
+}
+
+/* Other kernels round otherwise: the run would not end with the bits that it
+ * would have ended with. */
+static pl_status check_arithmetic(const pl_resume *resume,
+                                  const pl_session *session, pl_error *err)
+{
+    const uint64_t had = resume->state.arithmetic;
+    const pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
+    char text[PL_PATH_BYTES + 256];
+    if (session->config->eval_only || had == PL_ARITHMETIC_UNSAID ||
+        had == (uint64_t)kernels.arithmetic)
+        return PL_OK;
+    snprintf(text, sizeof text,
+             "%s was computed in arithmetic %" PRIu64
+             " (%s), the %s kernels here have %d (%s): from here on its bits "
+             "are others than they would have been",
+             pl_path_shown(resume->folder), had, pl_arithmetic_name(had),
+             kernels.name, (int)kernels.arithmetic,
+             pl_arithmetic_name(kernels.arithmetic));
+    if (!session->config->allow_other_arithmetic)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s. Go on %s, or allow it: "
+                       "--allow_other_arithmetic=True",
+                       text, way_back(had));
+    pl_log_say(session->log, PL_LOG_WARN, "%s. It was allowed", text);
+    return PL_OK;
+}
+
 /* ---- keys that have changed ---- */
 
 typedef enum change {
@@ -191,6 +232,8 @@ pl_status pl_resume_find(pl_resume *resume, pl_session *session, pl_error *err)
                                       folder, err);
     if (!status)
         status = check_same_data(resume, session, err);
+    if (!status)
+        status = check_arithmetic(resume, session, err);
     if (!status)
         status = compare_keys(resume, session, err);
     if (!status)

@@ -45,3 +45,34 @@ says 'at iteration 4$'
 expect 0 "$PLIMSOLL" train "${deep[@]}" --memory="${kept}kB" \
     --grad_checkpoint=False --out_dir=kept
 expect 5 "$PLIMSOLL" train --resume kept --max_iters=4 --memory="${least}kB"
+
+# ---- the same bits ----
+
+# A processor that has nothing better has no other bits to change to.
+expect 0 env PLIMSOLL_ISA=base "$PLIMSOLL" train --dataset=cats "${tiny[@]}" \
+    --out_dir=bits --max_iters=2
+says 'base kernels'
+expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=best \
+    --max_iters=2
+if ! grep -q 'base kernels' <<<"$out"; then
+    expect 3 "$PLIMSOLL" train --resume bits --max_iters=4
+    says 'bits/step-00000002.*arithmetic 1 \(base\)'
+    says 'PLIMSOLL_ISA=base'
+    says 'allow_other_arithmetic=True'
+    says_not '^iter'
+    expect 0 env PLIMSOLL_ISA=base "$PLIMSOLL" train --resume bits --max_iters=4
+    says_not 'arithmetic'
+    expect 0 "$PLIMSOLL" train --resume bits --max_iters=6 \
+        --allow_other_arithmetic=True
+    [ "$(grep -c 'warning: .*arithmetic' <<<"$out")" -eq 1 ] ||
+        fail "no warning, or more than one: $out"
+    expect 0 "$PLIMSOLL" train --resume bits --max_iters=8
+    says_not 'warning'
+    expect 3 env PLIMSOLL_ISA=base "$PLIMSOLL" train --resume bits \
+        --max_iters=10
+    says 'arithmetic 2 \(avx2 and avx512\)'
+    # AVX2 and AVX-512 are one
+    expect 0 env PLIMSOLL_ISA=avx2 "$PLIMSOLL" train --resume bits \
+        --max_iters=10
+    expect 0 "$PLIMSOLL" train --resume bits --max_iters=12
+fi
