@@ -35,6 +35,8 @@ static pl_status open_with(pl_file *file, const char *path, int flags,
         PL_FILE_CHANGE(file->fd, open(path, flags, 0644));
     else
         PL_FILE_CALL(file->fd, open(path, flags));
+    if (file->fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
+        return pl_file_is_link(err, attempt, path);
     if (file->fd < 0)
         return pl_file_refused(err, attempt, path, errno);
     return PL_OK;
@@ -93,14 +95,15 @@ pl_status pl_file_open_input(pl_file *file, pl_error *err)
 
 pl_status pl_file_create(pl_file *file, const char *path, pl_error *err)
 {
-    return open_as(file, path, O_WRONLY | O_CREAT | O_TRUNC, "create", err);
+    return open_as(file, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+                   "create", err);
 }
 
 pl_status pl_file_open_again(pl_file *file, const char *path,
                              uint64_t size_bytes, pl_error *err)
 {
     static const char attempt[] = "write on in";
-    pl_status status = open_as(file, path, O_RDWR, attempt, err);
+    pl_status status = open_as(file, path, O_RDWR | O_NOFOLLOW, attempt, err);
     if (!status)
         status = ask_size(file, attempt, err);
     if (status)

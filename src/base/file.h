@@ -8,7 +8,11 @@
  *
  * Only plain files are opened for reading by name, but by pl_file_open_once: a
  * folder, pipe or device is an error. No other open waits for a pipe's other
- * end. Calls on different pl_files may run on different threads. */
+ * end. Calls on different pl_files may run on different threads.
+ *
+ * Nothing is written through a symbolic link: to create, to write on in or to
+ * lock one is an error, to replace or rename over one puts the file in its
+ * place. Folders on the way may be links. */
 #ifndef PL_BASE_FILE_H
 #define PL_BASE_FILE_H
 

@@ -82,3 +82,12 @@ pl_status pl_file_refused(pl_error *err, const char *attempt, const char *path,
     return pl_fail(err, PL_E_IO, "cannot %s %s: %s%s.", attempt,
                    pl_path_shown(path), strerror(error), pl_file_hint(error));
 }
+
+pl_status pl_file_is_link(pl_error *err, const char *attempt, const char *path)
+{
+    return pl_fail(err, PL_E_IO,
+                   "cannot %s %s: it is a symbolic link, and nothing is "
+                   "written through one: what it points to may be somebody "
+                   "else's. Remove it, or put a plain file in its place.",
+                   attempt, pl_path_shown(path));
+}

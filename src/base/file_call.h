@@ -34,4 +34,8 @@ const char *pl_file_hint(int error);
 pl_status pl_file_refused(pl_error *err, const char *attempt, const char *path,
                           int error);
 
+/* The same where a name to write to is a symbolic link (ELOOP at an open with
+ * O_NOFOLLOW). */
+pl_status pl_file_is_link(pl_error *err, const char *attempt, const char *path);
+
 #endif

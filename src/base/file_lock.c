@@ -39,10 +39,12 @@ static pl_status is_there(pl_file *file, int *there, pl_error *err)
 static pl_status try_once(pl_file *file, int *there, pl_error *err)
 {
     int result;
-    PL_FILE_CALL(file->fd,
-                 open(file->path,
-                      O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                      0644));
+    PL_FILE_CALL(file->fd, open(file->path,
+                                O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK |
+                                    O_NOCTTY | O_NOFOLLOW,
+                                0644));
+    if (file->fd < 0 && errno == ELOOP)
+        return pl_file_is_link(err, "open the lock", file->path);
     if (file->fd < 0)
         return refused(file, "open the lock", errno, err);
     PL_FILE_CALL(result, flock(file->fd, LOCK_EX | LOCK_NB));
