@@ -29,6 +29,24 @@ number() {
     sed -n "s/^ *\"$1\": \([0-9.]*\),*\$/\1/p" <<<"$out" | head -n 1
 }
 
+# folder_on disk|memory: a fresh folder on that medium, which the test removes;
+# an error if there is none among the places where one may write
+folder_on() {
+    local parent medium
+    for parent in "$TMP_DIR" "$(dirname "$PLIMSOLL")" /var/tmp /dev/shm; do
+        [ -w "$parent" ] || continue
+        case $(stat -f -c %T "$parent") in
+        tmpfs | ramfs | hugetlbfs) medium=memory ;;
+        *) medium=disk ;;
+        esac
+        if [ "$medium" = "$1" ]; then
+            mktemp -d "$parent/plimsoll.XXXXXX"
+            return
+        fi
+    done
+    return 1
+}
+
 # A text with something to learn, and a model that is trained in a moment.
 make_text() {
     local i

@@ -28,6 +28,28 @@ void scratch_in_memory(void)
         setenv("PLIMSOLL_TMP", "/dev/shm", 0);
 }
 
+int scratch_open_on(scratch *s, pl_disk_medium medium)
+{
+    char own[SCRATCH_PATH_BYTES];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    assert_true(length > 0);
+    own[length] = '\0';
+    *strrchr(own, '/') = '\0';
+    const char *const parents[] = { getenv("PLIMSOLL_TMP"), "/tmp", own,
+                                    "/var/tmp", "/dev/shm" };
+    for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++) {
+        pl_disk_medium has;
+        if (!parents[i] || pl_disk_look(parents[i], &has, NULL) ||
+            has != medium)
+            continue;
+        snprintf(s->folder, sizeof s->folder, "%.480s/plimsoll-test-XXXXXX",
+                 parents[i]);
+        if (mkdtemp(s->folder))
+            return 1;
+    }
+    return 0;
+}
+
 static int remove_one(const char *path, const struct stat *info, int type,
                       struct FTW *where)
 {

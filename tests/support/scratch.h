@@ -3,6 +3,8 @@
 #ifndef PL_TESTS_SUPPORT_SCRATCH_H
 #define PL_TESTS_SUPPORT_SCRATCH_H
 
+#include "base/file.h"
+
 #include <stddef.h>
 
 enum { SCRATCH_PATH_BYTES = 512 };
@@ -17,6 +19,10 @@ void scratch_open(scratch *s);
 /* From now on under /dev/shm, where that is a folder that can be written: for
  * tests that sync thousands of files. Call first thing in main. */
 void scratch_in_memory(void);
+/* A folder on that medium, for tests to which it matters: the first of
+ * $PLIMSOLL_TMP, /tmp, the program's own folder, /var/tmp and /dev/shm that
+ * has it and can be written. 0 if none does. */
+int scratch_open_on(scratch *s, pl_disk_medium medium);
 void scratch_close(scratch *s);
 /* A folder with all that is in it; nothing happens if there is none. */
 void scratch_remove(const char *folder);

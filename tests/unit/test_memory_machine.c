@@ -20,7 +20,8 @@
 
 #include <cmocka.h>
 
-#define MB ((size_t)1000 * 1000)
+#define MB         ((size_t)1000 * 1000)
+#define FILE_BYTES ((size_t)64 << 20)
 
 static pl_error err;
 
@@ -79,7 +80,7 @@ static int act(int argc, char **argv)
     const char *what = argv[1];
     int code = 0;
     if (argc > 2)
-        code = write_file(argv[2], 64 << 20, strcmp(what, "dirty") != 0);
+        code = write_file(argv[2], FILE_BYTES, strcmp(what, "dirty") != 0);
     if (!code)
         code = say_offer(&offer);
     if (!code && strcmp(what, "fill") == 0)
@@ -173,19 +174,47 @@ static void a_cage_is_what_its_process_is_offered(void **state)
     }
 }
 
+static const char *const media[] = { [PL_DISK_STORAGE] = "disk",
+                                     [PL_DISK_MEMORY] = "file system in "
+                                                        "memory" };
+
+/* Whether the machine has such a place for files; says so if it hasn't. */
+static int open_on(scratch *s, pl_disk_medium medium)
+{
+    int found = scratch_open_on(s, medium);
+    if (!found)
+        print_message("not checked: no %s here\n", media[medium]);
+    return found;
+}
+
+/* What of a file that was written in the cage can't be had back: all of it, if
+ * it lies in memory. An address space has no files in it. */
+static size_t stays(const outcome *out, pl_disk_medium medium)
+{
+    int counts = medium == PL_DISK_MEMORY && strcmp(out->kind, "cgroup") == 0;
+    return counts ? FILE_BYTES : 0;
+}
+
 static void all_that_a_cage_offers_can_be_had(void **state)
 {
     (void)state;
     scratch s;
+    int checked = 0;
     if (SANITIZED_ADDRESS || SANITIZED_THREAD) {
         print_message("not checked: a sanitizer takes memory beside ours\n");
         return;
     }
-    scratch_open(&s);
-    outcome out = run_caged(CAGE_BYTES, "fill", scratch_path(&s, "file"));
-    scratch_close(&s);
-    assert_int_equal(out.code, 0);
-    assert_true(out.filled >= CAGE_BYTES - 40 * MB);
+    for (int medium = PL_DISK_STORAGE; medium <= PL_DISK_MEMORY; medium++) {
+        if (!open_on(&s, (pl_disk_medium)medium))
+            continue;
+        outcome out = run_caged(CAGE_BYTES, "fill", scratch_path(&s, "file"));
+        scratch_close(&s);
+        assert_int_equal(out.code, 0);
+        assert_true(out.filled + stays(&out, (pl_disk_medium)medium) >=
+                    CAGE_BYTES - 40 * MB);
+        checked++;
+    }
+    assert_true(checked > 0);
 }
 
 static void more_than_a_cage_offers_cannot_be_had(void **state)
@@ -208,9 +237,8 @@ static void only_clean_pages_of_files_can_be_had_back(void **state)
 {
     (void)state;
     scratch s;
-    if (!can_cage())
+    if (!can_cage() || !open_on(&s, PL_DISK_STORAGE))
         return;
-    scratch_open(&s);
     outcome none = run_caged(CAGE_BYTES, "offer", "");
     outcome clean = run_caged(CAGE_BYTES, "cached", scratch_path(&s, "a"));
     outcome dirty = run_caged(CAGE_BYTES, "dirty", scratch_path(&s, "b"));
@@ -222,6 +250,22 @@ static void only_clean_pages_of_files_can_be_had_back(void **state)
     /* The kernel may write dirty pages at any time: they count at most. */
     assert_true(dirty.bytes <= clean.bytes + 8 * MB);
     assert_true(dirty.bytes + 80 * MB >= clean.bytes);
+}
+
+static void a_file_in_memory_cannot_be_had_back(void **state)
+{
+    (void)state;
+    scratch s;
+    if (!can_cage() || !open_on(&s, PL_DISK_MEMORY))
+        return;
+    outcome none = run_caged(CAGE_BYTES, "offer", "");
+    outcome synced = run_caged(CAGE_BYTES, "cached", scratch_path(&s, "a"));
+    scratch_close(&s);
+    assert_int_equal(none.code, 0);
+    assert_int_equal(synced.code, 0);
+    size_t kept = stays(&synced, PL_DISK_MEMORY);
+    assert_true(synced.bytes + kept <= none.bytes + 8 * MB);
+    assert_true(synced.bytes + kept + 8 * MB >= none.bytes);
 }
 
 /* ---- rlimits ---- */
@@ -320,6 +364,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_that_a_cage_offers_can_be_had),
         cmocka_unit_test(more_than_a_cage_offers_cannot_be_had),
         cmocka_unit_test(only_clean_pages_of_files_can_be_had_back),
+        cmocka_unit_test(a_file_in_memory_cannot_be_had_back),
     };
     if (argc > 1)
         return act(argc, argv);
