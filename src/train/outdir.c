@@ -246,8 +246,8 @@ void pl_outdir_abandon(pl_outdir *outdir)
     (void)status;
 }
 
-/* Renames a checkpoint and then removes it: half of one never has its name. */
-static pl_status remove_step(const pl_outdir *outdir, const char *name,
+/* Takes a checkpoint's name away: half of one never has it. */
+static pl_status unname_step(const pl_outdir *outdir, const char *name,
                              pl_error *err)
 {
     char from[PL_PATH_BYTES], to[PL_PATH_BYTES];
@@ -256,9 +256,14 @@ static pl_status remove_step(const pl_outdir *outdir, const char *name,
         status = path_of(outdir, from, name, err);
     if (!status)
         status = path_of(outdir, to, REMOVING, err);
-    if (!status)
-        status = pl_file_rename(from, to, err);
-    return status ? status : pl_folder_remove_flat(to, err);
+    return status ? status : pl_file_rename(from, to, err);
+}
+
+static pl_status remove_step(const pl_outdir *outdir, const char *name,
+                             pl_error *err)
+{
+    pl_status status = unname_step(outdir, name, err);
+    return status ? status : clean(outdir, REMOVING, err);
 }
 
 static void find_newer(void *context, const char *name)
@@ -369,6 +374,29 @@ static pl_status link_best(pl_outdir *outdir, const char *name, uint64_t step,
     return status;
 }
 
+/* Gives what was written its name. Where the run saves a step once more, the
+ * one before has the name until the new one is whole, and again if that can't
+ * have it. */
+static pl_status name_saved(const pl_outdir *outdir, const char *from,
+                            const char *to, uint64_t step, pl_error *err)
+{
+    char name[PL_OUTDIR_NAME_BYTES], before[PL_PATH_BYTES];
+    pl_error ignored;
+    pl_outdir_name(name, step);
+    if (step != outdir->newest)
+        return pl_file_rename(from, to, err);
+    pl_status status = path_of(outdir, before, REMOVING, err);
+    if (!status)
+        status = unname_step(outdir, name, err);
+    if (status)
+        return status;
+    status = pl_file_rename(from, to, err);
+    pl_status undone = status ? pl_file_rename(before, to, &ignored)
+                              : clean(outdir, REMOVING, &ignored);
+    (void)undone; /* what stays in .removing is cleared by the next */
+    return status;
+}
+
 pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
                             pl_error *err)
 {
@@ -380,10 +408,8 @@ pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
         status = path_of(outdir, to, name, err);
     if (!status)
         status = set_newer_aside(outdir, err);
-    if (!status && step == outdir->newest) /* once more, by this run itself */
-        status = remove_step(outdir, name, err);
     if (!status)
-        status = pl_file_rename(from, to, err);
+        status = name_saved(outdir, from, to, step, err);
     if (!status)
         outdir->newest = step;
     if (!status)

@@ -233,7 +233,9 @@ typedef struct loop {
     pl_session *session;
     const pl_listener *listener;
     int64_t skipped_in_a_row;
-    uint64_t saved_step;     /* all that is known at it is on disk */
+    uint64_t began_step;
+    uint64_t saved_step;     /* of the newest checkpoint that is on disk */
+    int saved_evaluated;     /* and that one has its step's evaluation */
     uint64_t evaluated_step; /* whose numbers the metrics have already */
     int updates;             /* done by this loop */
 } loop;
@@ -248,9 +250,19 @@ static pl_status save(loop *l, pl_error *err)
     if (l->listener->saving)
         l->listener->saving(l->listener->context, l->session->step);
     pl_status status = pl_checkpoint_save(l->session, err);
-    if (!status)
-        l->saved_step = l->session->step;
-    return status;
+    if (status)
+        return status;
+    l->saved_step = l->session->step;
+    l->saved_evaluated = isfinite(l->session->val_loss);
+    return PL_OK;
+}
+
+/* Whether the newest checkpoint says all there is. A stop comes before the
+ * evaluation of its step: what it saved lacks that. */
+static int is_saved(const loop *l)
+{
+    return l->session->step == l->saved_step &&
+           (l->saved_evaluated || !isfinite(l->session->val_loss));
 }
 
 /* A save that fails on the way is no reason to end: the next one may not. */
@@ -272,7 +284,7 @@ static int is_due(const loop *l, progress seen)
 {
     const pl_config *config = l->session->config;
     const uint64_t step = l->session->step;
-    if (config->eval_only || step == 0 || step == l->saved_step ||
+    if (config->eval_only || step == 0 || is_saved(l) ||
         l->skipped_in_a_row > 0)
         return 0;
     if (!config->always_save_checkpoint && seen == IMPROVED)
@@ -302,9 +314,6 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     session->val_loss = isfinite(event.val.loss) ? event.val.loss : HUGE_VAL;
     if (session->step != l->evaluated_step)
         pl_metrics_evaluated(&session->metrics, &event);
-    /* a checkpoint that a stop left here knows nothing of this evaluation */
-    if (session->step != l->evaluated_step && session->step > 0)
-        l->saved_step = PL_OUTDIR_NO_STEP;
     l->evaluated_step = session->step;
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);
@@ -439,21 +448,52 @@ static pl_status lost(const loop *l, pl_status saved, const pl_error *trouble,
         (unsigned long long)session->step, session->outdir.path, name);
 }
 
+/* A run that trains nothing is what was asked for, or a max_iters that was
+ * forgotten. */
+static void say_if_done(const pl_session *session)
+{
+    const long long most = (long long)session->config->max_iters;
+    if (session->config->eval_only || session->step < (uint64_t)most)
+        return;
+    pl_log_say(session->log, PL_LOG_NOTE,
+               "max_iters is %lld and this is iteration %llu: nothing is left "
+               "to train. %s",
+               most, (unsigned long long)session->step,
+               session->outdir.newest == PL_OUTDIR_NO_STEP
+                   ? "The weights are saved as they are"
+                   : "To go on: a larger max_iters");
+}
+
+/* Whether the end of a run saves: what was learnt and isn't saved yet, unless
+ * it is known to be no good; and a run that ends as it should leaves a
+ * checkpoint, whatever it learnt. */
+static int ends_with_save(const loop *l, pl_status status)
+{
+    const pl_config *config = l->session->config;
+    if (config->eval_only || l->skipped_in_a_row >= config->max_skipped ||
+        (status && status != PL_E_STOPPED &&
+         l->session->step == l->began_step))
+        return 0;
+    return !is_saved(l);
+}
+
 pl_status pl_train(pl_session *session, const pl_listener *listener,
                    pl_error *err)
 {
+    const int evaluated = isfinite(session->val_loss);
     loop l = { .session = session,
                .listener = listener,
-               .saved_step = session->step, /* a start is no progress */
-               .evaluated_step = isfinite(session->val_loss)
-                                     ? session->step
-                                     : PL_OUTDIR_NO_STEP };
+               .began_step = session->step,
+               .saved_step = session->outdir.newest,
+               .saved_evaluated = evaluated,
+               .evaluated_step = evaluated ? session->step
+                                           : PL_OUTDIR_NO_STEP };
     pl_error trouble, lost_text = { 0 };
+    say_if_done(session);
     pl_status status = run(&l, err), saved = PL_E_IO;
 
-    if (session->config->eval_only || session->step == l.saved_step ||
-        l.skipped_in_a_row >= session->config->max_skipped)
-        return status;          /* nothing was learnt since, or nothing good */
+    if (!ends_with_save(&l, status))
+        return status;
     if (l.skipped_in_a_row > 0) /* whether it is good is yet unknown */
         session->outdir.keep++;
     for (int i = 0; i < LAST_TRIES && saved; i++)

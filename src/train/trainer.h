@@ -33,9 +33,10 @@ typedef struct pl_listener {
 /* Updates from session->step to max_iters, with evaluations and checkpoints as
  * the config has them. PL_E_STOPPED after listener->stop: an update that was
  * under way is finished or given up as a whole, and the state is saved as of
- * that step. Going on from there leads to the same bits and the same metrics. A
- * checkpoint that can't be written on the way is warned of; at the end it is an
- * error that says what was lost. */
+ * that step, as it is at the end, also where there was nothing to train. Going
+ * on from there leads to the same bits and the same metrics. A checkpoint that
+ * can't be written on the way is warned of; at the end it is an error that says
+ * what was lost. */
 PL_MUST_CHECK pl_status pl_train(pl_session *session,
                                  const pl_listener *listener, pl_error *err);
 
