@@ -185,7 +185,7 @@ static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
     return status ? status : train(&args->config, heap, err);
 }
 
-static const char *const train_flags[] = { "--resume", NULL };
+static const char *const train_flags[] = { "--resume=", NULL };
 
 const pl_command pl_command_train = {
     .name = "train",

@@ -15,7 +15,7 @@ enum { PL_CLI_HEAP_BYTES = 1024 * 1024 * 1024 };
 enum { PL_CLI_MAX_PATHS = 65536 };
 
 /* A command's arguments after reading them: the config with every file and
- * --key=value applied in order, flags of its own, and what is left. */
+ * then every --key=value applied, flags of its own, and what is left. */
 typedef struct pl_cli_args {
     pl_config config;
     const char **paths; /* arguments that are neither */
@@ -30,7 +30,8 @@ typedef struct pl_command {
     const char *text;         /* what --help teaches, before the keys */
     unsigned keys;            /* which config keys it takes: PL_FOR_... */
     int reads_configs;        /* arguments ending in .py are config files */
-    const char *const *flags; /* its own flags, NULL-terminated, or NULL */
+    const char *const *flags; /* its own flags, NULL-terminated, or NULL; "="
+                               * at the end: a name may stand behind it */
     pl_status (*run)(pl_cli_args *args, pl_heap *heap, pl_error *err);
 } pl_command;
 

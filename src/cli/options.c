@@ -1,5 +1,4 @@
-/* options.c: from argv to a config. Files and overrides apply in the order in
- * which they stand: later wins. */
+/* options.c: what commands ask of a config that was read, and signals. */
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/term.h"
@@ -11,74 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-static pl_status read_file(pl_cli_args *args, const char *path, pl_heap *heap,
-                           pl_error *err)
-{
-    char *text;
-    size_t bytes;
-    pl_status status = pl_file_read_all(path, PL_CONFIG_MAX_BYTES, heap, &text,
-                                        &bytes, err);
-    if (status)
-        return status;
-    return pl_config_parse(&args->config, text, bytes, path, heap, err);
-}
-
-/* A flag of the command's own: "--json". */
-static int take_flag(pl_cli_args *args, const pl_command *command,
-                     const char *argument)
-{
-    for (unsigned i = 0; command->flags && command->flags[i]; i++)
-        if (strcmp(argument, command->flags[i]) == 0) {
-            args->flags |= 1u << i;
-            return 1;
-        }
-    return 0;
-}
-
-static pl_status read_one(pl_cli_args *args, const pl_command *command,
-                          const char *argument, pl_heap *heap, pl_error *err)
-{
-    if (strncmp(argument, "--", 2) == 0) {
-        if (take_flag(args, command, argument))
-            return PL_OK;
-        return pl_config_override(&args->config, argument, command->keys, heap,
-                                  err);
-    }
-    if (argument[0] == '-' && argument[1] != '\0')
-        return pl_fail(err, PL_E_USAGE,
-                       "%s: options are written --key=value. `plimsoll %s "
-                       "--help` lists the keys",
-                       argument, command->name);
-    if (command->reads_configs && ends_with(argument, ".py"))
-        return read_file(args, argument, heap, err);
-    args->paths[args->path_count++] = argument;
-    return PL_OK;
-}
-
-pl_status pl_cli_read(pl_cli_args *args, const pl_command *command, int argc,
-                      char **argv, pl_heap *heap, pl_error *err)
-{
-    *args = (pl_cli_args){ .config = pl_config_make_default() };
-    if (argc > PL_CLI_MAX_PATHS)
-        return pl_fail(err, PL_E_USAGE, "%d arguments, at most %d are read",
-                       argc, PL_CLI_MAX_PATHS);
-    pl_status status = pl_heap_take(heap, &args->paths, (size_t)argc,
-                                    sizeof *args->paths, err);
-    for (int i = 0; i < argc && !status; i++)
-        status = read_one(args, command, argv[i], heap, err);
-    if (!status && (command->keys & PL_FOR_TRAIN))
-        status = pl_cli_init_from(&args->config, heap, err);
-    if (!status)
-        status = pl_config_check(&args->config, err);
-    return status;
-}
 
 pl_status pl_cli_no_paths(const pl_cli_args *args, const char *wanted,
                           pl_error *err)

@@ -2,7 +2,7 @@
  *
  * Owns the typed struct, nanoGPT's .py config files, `--key=value` and the
  * checks. Opens no file and prints nothing: the caller gives text and takes
- * text. Later wins, within a file and among files and arguments.
+ * text. Later calls win, and later lines within a file.
  *
  *     pl_config cfg = pl_config_make_default();
  *     pl_config_parse(&cfg, text, bytes, "config/train_x.py", &heap, &err);

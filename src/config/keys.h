@@ -295,6 +295,9 @@ pl_key pl_key_nearest(const char *name, size_t bytes);
  * which is given for once. */
 bool pl_key_is_kept(pl_key key);
 
+/* Whether `bytes` bytes at `name` look like a misspelled `known`. */
+bool pl_name_is_near(const char *name, size_t bytes, const char *known);
+
 /* "Evaluation": the heading under which help and docs list a group. */
 const char *pl_key_group_title(pl_key_group group);
 

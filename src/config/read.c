@@ -240,6 +240,14 @@ static pl_status argument_key(pl_lexer *lexer, unsigned commands, pl_key *out,
         return PL_E_USAGE;
     }
     const pl_key_info *row = pl_key_row(key);
+    if (!(row->commands & commands)) {
+        char readers[PL_COMMANDS_BYTES];
+        pl_key_commands(key, readers, sizeof readers);
+        return pl_fail(err, PL_E_USAGE,
+                       "command line: '--%s' is a key of %s, and has no effect "
+                       "on this command",
+                       row->name, readers);
+    }
     if (!equals) {
         char takes[PL_TAKES_BYTES];
         pl_key_takes(key, takes, sizeof takes);
@@ -248,14 +256,6 @@ static pl_status argument_key(pl_lexer *lexer, unsigned commands, pl_key *out,
             argument, argument, row->type == PL_TYPE_FLAG ? "True" : "VALUE",
             row->type == PL_TYPE_FLAG ? "" : ", which is ",
             row->type == PL_TYPE_FLAG ? "" : takes);
-    }
-    if (!(row->commands & commands)) {
-        char readers[PL_COMMANDS_BYTES];
-        pl_key_commands(key, readers, sizeof readers);
-        return pl_fail(err, PL_E_USAGE,
-                       "command line: '--%s' is a key of %s, and has no effect "
-                       "on this command",
-                       row->name, readers);
     }
     lexer->at = end + 1;
     *out = key;

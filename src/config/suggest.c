@@ -1,4 +1,4 @@
-/* suggest.c: the key that a misspelled name was meant to be. */
+/* suggest.c: what a misspelled name was meant to be. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -57,4 +57,13 @@ pl_key pl_key_nearest(const char *name, size_t bytes)
         }
     }
     return nearest;
+}
+
+bool pl_name_is_near(const char *name, size_t bytes, const char *known)
+{
+    size_t length = strlen(known);
+    if (bytes < 2 || bytes > LONGEST || length > LONGEST)
+        return false;
+    size_t distance = edit_distance(name, bytes, known, length);
+    return distance <= bytes / 3 + 1 && distance < length;
 }
