@@ -17,7 +17,9 @@ The folder gets model.safetensors and config.json:
     torch.compile and the buffers of the attention mask are left out;
   - matrices of products are transposed: nanoGPT's nn.Linear has [out, in],
     GPT-2's Conv1D has [in, out];
-  - a model with bias=False gets biases of zeros, since GPT-2 has no other way;
+  - a model without biases (bias=False) gets biases of zeros, since GPT-2 has no
+    other way, and "plimsoll_bias": false, by which Plimsoll trains it on
+    without; transformers passes it over;
   - lm_head.weight is the token table and is left out; where it isn't, it is
     written and tie_word_embeddings is false;
   - nanoGPT's GELU is erf's: activation_function is "gelu".
@@ -83,12 +85,18 @@ def shapes(args):
     yield "transformer.ln_f.bias", (c,)
 
 
-def convert(args, weights, path):
+def has_biases(args, weights):
+    """What the tensors say: older checkpoints have no word about it."""
+    return args.get("bias") is True or any(
+        name.endswith(".bias") and name in weights for name, _ in shapes(args))
+
+
+def convert(args, weights, biased, path):
     out = {}
     for name, shape in shapes(args):
         tensor = weights.get(name)
         if tensor is None:
-            if not name.endswith(".bias") or args.get("bias"):
+            if not name.endswith(".bias") or biased:
                 stop(f"{path} has no tensor {name}")
             tensor = torch.zeros(shape)
         elif len(shape) == 2 and any(part in name for part in PRODUCTS):
@@ -104,9 +112,9 @@ def convert(args, weights, path):
     return out, tied
 
 
-def config(args, tied):
+def config(args, tied, biased):
     end = 50256 if args["vocab_size"] in (50257, 50304) else None
-    return {
+    keys = {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
         "activation_function": "gelu",
@@ -125,6 +133,9 @@ def config(args, tied):
         "bos_token_id": end,
         "eos_token_id": end,
     }
+    if not biased:
+        keys["plimsoll_bias"] = False
+    return keys
 
 
 def copy_tokenizer(path, folder):
@@ -148,20 +159,22 @@ def main():
     if os.path.exists(options.folder):
         stop(f"{options.folder} is there already")
     args, weights = load(options.checkpoint)
-    tensors, tied = convert(args, weights, options.checkpoint)
+    biased = has_biases(args, weights)
+    tensors, tied = convert(args, weights, biased, options.checkpoint)
     fresh = options.folder.rstrip("/") + ".tmp"
     shutil.rmtree(fresh, ignore_errors=True)
     os.makedirs(fresh)
     save_file(tensors, os.path.join(fresh, "model.safetensors"),
               metadata={"format": "pt"})
     with open(os.path.join(fresh, "config.json"), "w") as file:
-        json.dump(config(args, tied), file, indent=2)
+        json.dump(config(args, tied, biased), file, indent=2)
         file.write("\n")
     if options.tokenizer:
         copy_tokenizer(options.tokenizer, fresh)
     os.rename(fresh, options.folder)
     count = sum(t.numel() for t in tensors.values())
     print(f"written to {options.folder}: {count:,} values"
+          f"{'' if biased else ', without biases'}"
           f"{'' if tied else ', with a classifier of its own'}")
 
 

@@ -158,6 +158,9 @@ pl_status pl_convert_to_llmc(pl_convert *convert, const char *path,
     pl_llmc llmc;
     pl_llmc_shape shape = llmc_shape(convert->weights);
     pl_llmc_version version = type == PL_GGML_BF16 ? PL_LLMC_BF16 : PL_LLMC_F32;
+    pl_llmc_biases biases = convert->weights->shape.bias == PL_BIAS_NONE
+                                ? PL_LLMC_NO_BIASES
+                                : PL_LLMC_BIASES;
     pl_status status = check_llmc(convert, type, err);
     if (!status)
         status = pl_path_add(fresh, path, ".tmp", err);
@@ -165,7 +168,7 @@ pl_status pl_convert_to_llmc(pl_convert *convert, const char *path,
         status = pl_convert_room(convert, path, pl_llmc_bytes(&shape, version),
                                  err);
     if (!status)
-        status = pl_llmc_begin(&llmc, fresh, &shape, version, err);
+        status = pl_llmc_begin(&llmc, fresh, &shape, version, biases, err);
     if (status)
         return status;
     status = append_all(convert, &llmc, err);

@@ -73,6 +73,8 @@ static void put_keys(const pl_convert *c, pl_gguf_writer *writer,
                     (float)c->weights->epsilon);
     pl_gguf_put_u32(writer, "general.file_type", file_type(type));
     pl_gguf_put_u32(writer, "general.quantization_version", 2);
+    if (s->bias == PL_BIAS_NONE) /* they are there, and zeros */
+        pl_gguf_put_bool(writer, PL_WEIGHTS_GGUF_BIAS, 0);
 }
 
 static pl_status put_data(pl_convert *c, pl_gguf_writer *writer, size_t slot,

@@ -45,6 +45,10 @@ static pl_status run(const pl_weights *weights, size_t slot, uint64_t first,
     pl_weights_entry entry = weights->entries[slot];
     size_t block = pl_ggml_type_block(entry.type);
     size_t bytes = pl_ggml_type_block_bytes(entry.type);
+    if (!entry.file) {
+        memset(out, 0, count * sizeof *out);
+        return PL_OK;
+    }
     if (entry.type == PL_GGML_F32)
         return pl_file_pread_exact(entry.file, out, 4 * count,
                                    entry.at + 4 * first, err);
@@ -99,6 +103,41 @@ pl_status pl_weights_rows(const pl_weights *weights, size_t slot,
         return turned(weights, slot, first, rows, out, err);
     return run(weights, slot, (uint64_t)first * dims.cols, rows * dims.cols,
                out, err);
+}
+
+static pl_status are_zeros(const pl_weights *weights, size_t slot, int *yes,
+                           pl_error *err)
+{
+    size_t count = pl_weights_size(weights, slot, weights->layout).cols;
+    pl_status status = PL_OK;
+    for (size_t first = 0; first < count && *yes && !status;) {
+        size_t some = count - first < PL_WEIGHTS_SCRATCH ? count - first
+                                                         : PL_WEIGHTS_SCRATCH;
+        status = run(weights, slot, first, some, weights->scratch, err);
+        for (size_t i = 0; i < some && !status; i++)
+            *yes = *yes && weights->scratch[i] == 0.0f;
+        first += some;
+    }
+    return status;
+}
+
+pl_status pl_weights_find_bias(pl_weights *weights, const pl_log *log,
+                               pl_error *err)
+{
+    int zeros = 1;
+    pl_status status = PL_OK;
+    for (size_t slot = 0; !status && slot < pl_param_slots(&weights->shape);
+         slot++)
+        if (pl_param_at(&weights->shape, slot).is_bias)
+            status = are_zeros(weights, slot, &zeros, err);
+    if (!status && zeros)
+        weights->shape.bias = PL_BIAS_NONE;
+    else if (!status)
+        pl_log_say(log, PL_LOG_NOTE,
+                   "%s was written without biases and has some now: another "
+                   "program has trained them",
+                   pl_path_shown(weights->path));
+    return status;
 }
 
 void pl_weights_close(pl_weights *weights)

@@ -23,14 +23,14 @@ typedef enum pl_weights_layout {
 
 /* Where a tensor's data lies. */
 typedef struct pl_weights_entry {
-    const pl_file *file;
+    const pl_file *file; /* NULL: nowhere, they are zeros */
     uint64_t at;
     pl_ggml_type type;
 } pl_weights_entry;
 
 typedef struct pl_weights {
     char path[PL_PATH_BYTES]; /* of the file or folder, for messages */
-    pl_shape shape;           /* bias: always all, zeros where there are none */
+    pl_shape shape;           /* absent biases can be read: they are zeros */
     double epsilon;           /* of the layernorms */
     double dropout;           /* to train it further with */
     pl_tokenizer tokenizer;   /* kind NONE: the file has none */
@@ -57,6 +57,11 @@ PL_MUST_CHECK pl_status pl_weights_open_file(pl_weights *weights,
                                              pl_error *err);
 void pl_weights_close(pl_weights *weights);
 
+/* PL_BIAS_NONE, where a file says so and its biases are zeros; where they
+ * aren't, that is told to the log. */
+PL_MUST_CHECK pl_status pl_weights_find_bias(pl_weights *weights,
+                                             const pl_log *log, pl_error *err);
+
 /* For those who open: takes entries and scratch. shape is set. */
 PL_MUST_CHECK pl_status pl_weights_take(pl_weights *weights, pl_heap *heap,
                                         pl_error *err);
@@ -74,6 +79,9 @@ pl_weights_dims pl_weights_size(const pl_weights *weights, size_t slot,
 PL_MUST_CHECK pl_status pl_weights_rows(const pl_weights *weights, size_t slot,
                                         pl_weights_layout layout, size_t first,
                                         size_t rows, float *out, pl_error *err);
+
+/* The key of a GGUF that says false where a model has no biases. */
+#define PL_WEIGHTS_GGUF_BIAS "plimsoll.bias"
 
 /* The name of a slot in a GGUF. */
 void pl_weights_gguf_name(const pl_weights *weights, size_t slot,

@@ -118,6 +118,13 @@ static pl_status drop_equal_head(pl_weights *w, pl_error *err)
     return status;
 }
 
+/* In a GGUF of ours that has none; llama.cpp reads past it. */
+static int says_no_bias(const pl_gguf *gguf)
+{
+    const pl_gguf_key *key = pl_gguf_find_key(gguf, PL_WEIGHTS_GGUF_BIAS);
+    return key && key->type == PL_GGUF_BOOL && key->whole == 0;
+}
+
 static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
                            pl_heap *heap, pl_error *err)
 {
@@ -130,6 +137,8 @@ static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
         status = enter(w, slot, err);
     if (!status)
         status = drop_equal_head(w, err);
+    if (!status && says_no_bias(&w->gguf))
+        status = pl_weights_find_bias(w, log, err);
     if (!status)
         status = pl_vocab_read(w, log, heap, err);
     return status;
@@ -141,8 +150,8 @@ static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
 _Static_assert((int)PL_LLMC_TENSORS == (int)PL_HEAD_W,
                "one of llm.c's tensors for each kind of weight");
 
-static pl_status open_llmc(pl_weights *w, const char *path, pl_heap *heap,
-                           pl_error *err)
+static pl_status open_llmc(pl_weights *w, const char *path, const pl_log *log,
+                           pl_heap *heap, pl_error *err)
 {
     pl_status status = pl_llmc_open(&w->llmc, path, err);
     if (status)
@@ -176,6 +185,8 @@ static pl_status open_llmc(pl_weights *w, const char *path, pl_heap *heap,
             .type = is_f32 ? PL_GGML_F32 : PL_GGML_BF16,
         };
     }
+    if (!status && w->llmc.biases == PL_LLMC_NO_BIASES)
+        status = pl_weights_find_bias(w, log, err);
     return status;
 }
 
@@ -197,7 +208,7 @@ pl_status pl_weights_open_file(pl_weights *weights, const char *path,
     if (!status)
         status = pl_llmc_is_one(path, &is_llmc, err);
     if (!status)
-        status = is_llmc ? open_llmc(weights, path, heap, err)
+        status = is_llmc ? open_llmc(weights, path, log, heap, err)
                          : open_gguf(weights, path, log, heap, err);
     if (status)
         pl_weights_close(weights);

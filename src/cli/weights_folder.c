@@ -13,7 +13,6 @@ static pl_status open_config(pl_weights *w, const char *folder, pl_heap *heap,
     if (status)
         return status;
     w->shape = config.shape;
-    w->shape.bias = PL_BIAS_ALL;
     w->epsilon = config.epsilon;
     w->dropout = config.dropout;
     w->end_token = config.end_token;
@@ -52,6 +51,11 @@ static pl_status set_type(pl_weights_entry *entry, const pl_tensor_info *info,
 static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
 {
     pl_pretrained_tensor found;
+    pl_param param = pl_param_at(&w->shape, slot);
+    if (!pl_param_present(&w->shape, &param)) {
+        w->entries[slot] = (pl_weights_entry){ 0 }; /* zeros */
+        return PL_OK;
+    }
     pl_status status = pl_pretrained_find(&w->pretrained, &w->shape, slot,
                                           &found, err);
     if (status)
@@ -70,6 +74,8 @@ static pl_status open_tensors(pl_weights *w, const char *folder, pl_heap *heap,
         status = pl_weights_take(w, heap, err);
     for (size_t slot = 0; slot < pl_param_slots(&w->shape) && !status; slot++)
         status = enter(w, slot, err);
+    if (!status)
+        status = pl_pretrained_check_biases(&w->pretrained, &w->shape, err);
     return status ? status
                   : pl_pretrained_check_head(&w->pretrained, &w->shape, err);
 }

@@ -9,6 +9,7 @@
 enum {
     MAGIC = 20240326,
     FIELDS = 6, /* sizes behind magic and version */
+    LAST_WORD = PL_LLMC_HEADER_BYTES / 4 - 1,
     MAX_SIZE = 1 << 30,
     MOST_DIRTY_BYTES = 64 * 1024 * 1024, /* that wait for the disk in memory */
 };
@@ -143,7 +144,7 @@ pl_status pl_llmc_is_one(const char *path, int *yes, pl_error *err)
 
 static pl_status read_header(pl_llmc *llmc, pl_error *err)
 {
-    unsigned char header[4 * (2 + FIELDS)];
+    unsigned char header[PL_LLMC_HEADER_BYTES];
     pl_llmc_shape *s = &llmc->shape;
     size_t *const fields[FIELDS] = { &s->T, &s->V, &s->L,
                                      &s->H, &s->C, &s->padded_V };
@@ -173,6 +174,8 @@ static pl_status read_header(pl_llmc *llmc, pl_error *err)
     llmc->version = (pl_llmc_version)word(header, 1);
     for (size_t i = 0; i < FIELDS; i++)
         *fields[i] = word(header, 2 + i);
+    if (word(header, LAST_WORD) == PL_LLMC_NO_BIASES)
+        llmc->biases = PL_LLMC_NO_BIASES;
     status = pl_llmc_check(s, llmc->file.path, err);
     if (!status && pl_llmc_bytes(s, llmc->version) != size)
         status = pl_fail(err, PL_E_FORMAT,
@@ -224,7 +227,7 @@ pl_status pl_llmc_read(const pl_llmc *llmc, uint64_t first, size_t count,
 
 pl_status pl_llmc_begin(pl_llmc *llmc, const char *path,
                         const pl_llmc_shape *shape, pl_llmc_version version,
-                        pl_error *err)
+                        pl_llmc_biases biases, pl_error *err)
 {
     unsigned char header[PL_LLMC_HEADER_BYTES] = { 0 };
     const size_t words[2 + FIELDS] = { MAGIC,    (size_t)version, shape->T,
@@ -232,6 +235,7 @@ pl_status pl_llmc_begin(pl_llmc *llmc, const char *path,
                                        shape->C, shape->padded_V };
     *llmc = (pl_llmc){ .file = PL_FILE_CLOSED,
                        .version = version,
+                       .biases = biases,
                        .shape = *shape };
     pl_status status = pl_llmc_check(shape, path, err);
     if (!status)
@@ -240,6 +244,7 @@ pl_status pl_llmc_begin(pl_llmc *llmc, const char *path,
         return status;
     for (size_t i = 0; i < 4 * (2 + FIELDS); i++)
         header[i] = (unsigned char)(words[i / 4] >> (8 * (i % 4)));
+    header[4 * LAST_WORD] = (unsigned char)biases;
     status = pl_file_append(&llmc->file, header, sizeof header, err);
     if (status)
         pl_llmc_drop(llmc);

@@ -4,7 +4,10 @@
  * float32 or 5 for bfloat16, T, V, L, H, C, padded V), then 16 tensors without
  * gaps, those of a block once per layer. Matrices of a product are [out, in].
  * Rows of the vocabulary's padding are there, and zero. Everything has biases,
- * GELU is tanh's, the classifier is the token table. */
+ * GELU is tanh's, the classifier is the token table.
+ *
+ * The header's last word, which llm.c writes as 0 and never reads, is 1 in our
+ * files of models without biases: theirs are zeros. */
 #ifndef PL_FORMAT_LLMC_MODEL_H
 #define PL_FORMAT_LLMC_MODEL_H
 
@@ -18,6 +21,12 @@ typedef enum pl_llmc_version {
     PL_LLMC_F32 = 3,
     PL_LLMC_BF16 = 5
 } pl_llmc_version;
+
+/* The last word of the header. */
+typedef enum pl_llmc_biases {
+    PL_LLMC_BIASES = 0,
+    PL_LLMC_NO_BIASES = 1
+} pl_llmc_biases;
 
 enum {
     PL_LLMC_TENSORS = 16,
@@ -51,6 +60,7 @@ uint64_t pl_llmc_bytes(const pl_llmc_shape *shape, pl_llmc_version version);
 typedef struct pl_llmc {
     pl_file file;
     pl_llmc_version version;
+    pl_llmc_biases biases;
     pl_llmc_shape shape;
     uint64_t written, unsynced; /* elements, bytes */
 } pl_llmc;
@@ -73,7 +83,8 @@ void pl_llmc_close(pl_llmc *llmc);
 /* A new file at `path` (the caller renames). */
 PL_MUST_CHECK pl_status pl_llmc_begin(pl_llmc *llmc, const char *path,
                                       const pl_llmc_shape *shape,
-                                      pl_llmc_version version, pl_error *err);
+                                      pl_llmc_version version,
+                                      pl_llmc_biases biases, pl_error *err);
 /* The next elements. `values` is scratch afterwards. */
 PL_MUST_CHECK pl_status pl_llmc_append(pl_llmc *llmc, float *values,
                                        size_t count, pl_error *err);

@@ -58,6 +58,11 @@ PL_MUST_CHECK pl_status pl_pretrained_find(const pl_pretrained *pretrained,
 PL_MUST_CHECK pl_status pl_pretrained_check_head(
     const pl_pretrained *pretrained, const pl_shape *shape, pl_error *err);
 
+/* Where the shape has no biases, those that are written out must be zeros:
+ * another program that trains the model gives it some. */
+PL_MUST_CHECK pl_status pl_pretrained_check_biases(
+    const pl_pretrained *pretrained, const pl_shape *shape, pl_error *err);
+
 /* PL_E_FORMAT unless it has every weight of `gpt`, in its sizes (of positions
  * there may be more). To be asked before memory is
  * taken. */

@@ -220,6 +220,50 @@ pl_status pl_pretrained_check_head(const pl_pretrained *p,
     return status;
 }
 
+/* Element by element: a zero may have a sign, which is its last byte's. */
+static int are_zeros(const unsigned char *memory, size_t bytes, size_t size)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (memory[i] != 0 && !((i + 1) % size == 0 && memory[i] == 0x80))
+            return 0;
+    return 1;
+}
+
+static pl_status check_zeros(const found *f, pl_error *err)
+{
+    unsigned char memory[COMPARE_BYTES];
+    pl_status status = PL_OK;
+    for (uint64_t at = 0; at < f->info->bytes && !status;) {
+        uint64_t left = f->info->bytes - at;
+        size_t bytes = left < sizeof memory ? (size_t)left : sizeof memory;
+        status = pl_safetensors_read(f->st, f->info, at, memory, bytes, err);
+        if (!status &&
+            !are_zeros(memory, bytes, pl_tensor_dtype_bytes(f->info->dtype)))
+            return pl_fail(err, PL_E_UNSUPPORTED,
+                           "%s: %s is not all zeros, but config.json says that "
+                           "the model has no biases: if another program has "
+                           "trained some, remove \"plimsoll_bias\" there",
+                           f->st->file.path, f->info->name);
+        at += bytes;
+    }
+    return status;
+}
+
+pl_status pl_pretrained_check_biases(const pl_pretrained *p,
+                                     const pl_shape *shape, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < pl_param_slots(shape) && !status; i++) {
+        pl_param param = pl_param_at(shape, i);
+        if (pl_param_present(shape, &param))
+            continue;
+        found f = find(p, pl_param_name_of(&param).text);
+        if (f.info)
+            status = check_zeros(&f, err);
+    }
+    return status;
+}
+
 pl_status pl_pretrained_check(const pl_pretrained *p, const pl_gpt *gpt,
                               pl_error *err)
 {
@@ -229,6 +273,8 @@ pl_status pl_pretrained_check(const pl_pretrained *p, const pl_gpt *gpt,
         if (gpt->weights[i] != PL_NO_BUFFER)
             status = pl_pretrained_find(p, &gpt->shape, i, &f, err);
     }
+    if (!status)
+        status = pl_pretrained_check_biases(p, &gpt->shape, err);
     return status ? status : pl_pretrained_check_head(p, &gpt->shape, err);
 }
 

@@ -1,6 +1,7 @@
 """tools/nanogpt_to_folder.py: a checkpoint as nanoGPT saves it becomes a
-folder that transformers computes the same with, bias on and off; and export
-takes it. The model below is written for this purpose."""
+folder that transformers computes the same with, bias on and off; export takes
+it, and a model without biases has none in Plimsoll either. The model below is
+written for this purpose."""
 
 import os
 import shutil
@@ -13,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 from transformers import GPT2LMHeadModel
 
-from common import path, plimsoll, require
+from common import bias_of, path, plimsoll, require
 
 TOOL = os.path.join(os.path.dirname(__file__), "..", "..", "tools",
                     "nanogpt_to_folder.py")
@@ -107,7 +108,15 @@ for bias in (False, True):
     with torch.no_grad():
         far = (model(ids) - again.eval()(ids).logits).abs().max().item()
     require(far < 1e-4, f"bias {bias}: logits differ by {far}")
-    plimsoll("export", folder, f"--out={folder}.gguf")
+    require(bias_of(folder) == bias, f"bias {bias}: {bias_of(folder)}")
+    for kind in ("gguf", "llmc", "hf"):
+        file, back = f"{folder}.{kind}", f"{folder}-{kind}-back"
+        plimsoll("export", folder, f"--format={kind}", f"--out={file}")
+        if kind == "hf":
+            back = file
+        else:
+            plimsoll("import", file, f"--out={back}")
+        require(bias_of(back) == bias, f"bias {bias}: lost by {kind}")
     print(f"bias {bias}: logits within {far:g}")
 
 # what isn't weights is refused, not run

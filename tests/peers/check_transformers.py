@@ -7,14 +7,17 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import numpy
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers import (GPT2Config, GPT2LMHeadModel,
                           PreTrainedTokenizerFast)
 
-from common import checkpoint, path, plimsoll, require, tokens_of
+from common import (PLIMSOLL, WORK, bias_of, checkpoint, path, plimsoll,
+                    require, tokens_of)
 
 TOLERANCE = 1e-4
 transformers.logging.set_verbosity_error()
@@ -146,12 +149,53 @@ for name in ("chars", "pairs", "erf", "untied"):
         else:
             plimsoll("import", file, f"--out={back}")
         again = load(back)
+        require(bias_of(back) == (name == "pairs"), f"{name}: biases, {kind}")
         # a GGUF and llm.c's file can't say that GELU is erf's
         if name != "erf" or kind == "hf":
             require(abs(loss(again, tokens[:-1]) - loss(model, tokens[:-1])) <
                     1e-5, f"{name}: another loss after {kind}")
     print(f"{name}: the same through other formats")
 
+
+def refuses(*args):
+    """What a command that must fail says."""
+    result = subprocess.run([PLIMSOLL, *args], cwd=WORK, capture_output=True,
+                            check=False)
+    require(result.returncode == 6, f"{args}: {result.returncode}")
+    return result.stderr.decode()
+
+
+def without_biases():
+    """Theirs are zeros; once they train them, they are biases; and a folder
+    that leaves them out loads."""
+    model, folder = load(path("chars.hf")), path("tuned")
+    vectors = [value for name, value in model.named_parameters()
+               if name.endswith(".bias")]
+    require(all((value == 0).all() for value in vectors), "not zeros")
+    shutil.rmtree(folder, ignore_errors=True)
+    with torch.no_grad():
+        vectors[-1] += 1.0
+    model.save_pretrained(folder)
+    require("plimsoll_bias" in refuses("export", folder, "--out=tuned.gguf"),
+            "biases that they trained were dropped")
+    bare = path("bare-hf")
+    shutil.rmtree(bare, ignore_errors=True)
+    shutil.copytree(path("chars.hf"), bare)
+    file = os.path.join(bare, "model.safetensors")
+    kept = {name: value for name, value in load_file(file).items()
+            if not name.endswith(".bias")}
+    save_file(kept, file, metadata={"format": "pt"})
+    shutil.rmtree(path("filled"), ignore_errors=True)
+    plimsoll("export", bare, "--out=filled")
+    left, right = load(path("filled")), load(path("chars.hf"))
+    ids = torch.arange(20).reshape(1, 20)
+    with torch.no_grad():
+        require(torch.equal(left(ids).logits, right(ids).logits), "filled")
+    require(not bias_of(bare) and not bias_of("filled"), "biases out of air")
+    print("without biases: zeros there, none here; trained ones are seen")
+
+
+without_biases()
 go_on("float32")
 go_on("bfloat16", dtype=torch.bfloat16)
 go_on("float16", dtype=torch.float16)

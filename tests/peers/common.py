@@ -49,6 +49,14 @@ def tokens_of(folder, text):
     return [int(line) for line in out.split()]
 
 
+def bias_of(folder):
+    """Whether training from a folder has biases."""
+    out = plimsoll("config", f"--init_from={folder}").decode()
+    lines = [line.split() for line in out.splitlines()]
+    return {"True": True, "False": False}[
+        next(words[2] for words in lines if words[0] == "bias")]
+
+
 # Matrices of products: Hugging Face has [in, out], the others [out, in].
 def is_product(name):
     return name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight"))

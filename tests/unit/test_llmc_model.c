@@ -48,10 +48,11 @@ static float value_of(size_t i)
     return (float)(i % 97) * 0.5f - 20.0f;
 }
 
-static pl_status write_model(pl_llmc_version version)
+static pl_status write_with(pl_llmc_version version, pl_llmc_biases biases)
 {
     float some[50];
-    pl_status status = pl_llmc_begin(&llmc, path, &small, version, &err);
+    pl_status status = pl_llmc_begin(&llmc, path, &small, version, biases,
+                                     &err);
     if (status)
         return status;
     for (size_t at = 0; at < ELEMENTS && !status;) {
@@ -66,6 +67,11 @@ static pl_status write_model(pl_llmc_version version)
         return status;
     }
     return pl_llmc_end(&llmc, &err);
+}
+
+static pl_status write_model(pl_llmc_version version)
+{
+    return write_with(version, PL_LLMC_BIASES);
 }
 
 static void tensors_lie_in_llm_c_s_order(void **state)
@@ -119,6 +125,25 @@ static void what_is_written_is_read(void **state)
                          PL_OK);
         for (size_t i = 7; i < ELEMENTS; i++)
             assert_true(back[i - 7] == value_of(i));
+        pl_llmc_close(&llmc);
+    }
+}
+
+static void
+that_there_are_no_biases_is_the_last_word_of_the_header(void **state)
+{
+    (void)state;
+    const pl_llmc_biases both[] = { PL_LLMC_BIASES, PL_LLMC_NO_BIASES };
+    for (int i = 0; i < 2; i++) {
+        size_t bytes;
+        int32_t last;
+        assert_int_equal(write_with(PL_LLMC_F32, both[i]), PL_OK);
+        char *file = scratch_read(path, &bytes);
+        memcpy(&last, file + 1020, sizeof last);
+        free(file);
+        assert_int_equal(last, i);
+        assert_int_equal(pl_llmc_open(&llmc, path, &err), PL_OK);
+        assert_int_equal(llmc.biases, both[i]);
         pl_llmc_close(&llmc);
     }
 }
@@ -205,7 +230,8 @@ static void every_other_length_is_refused(void **state)
 static void leave_out_elements(void *context)
 {
     (void)context;
-    pl_status status = pl_llmc_begin(&llmc, path, &small, PL_LLMC_F32, &err);
+    pl_status status = pl_llmc_begin(&llmc, path, &small, PL_LLMC_F32,
+                                     PL_LLMC_BIASES, &err);
     if (!status)
         status = pl_llmc_end(&llmc, &err);
     (void)status;
@@ -224,6 +250,7 @@ int main(void)
         TEST(tensors_lie_in_llm_c_s_order),
         TEST(the_header_is_llm_c_s),
         TEST(what_is_written_is_read),
+        TEST(that_there_are_no_biases_is_the_last_word_of_the_header),
         TEST(bfloat16_is_the_upper_half_of_a_float),
         TEST(a_write_that_fails_leaves_nothing),
         TEST(wrong_headers_are_refused),
