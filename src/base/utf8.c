@@ -94,6 +94,31 @@ int pl_utf8_is_valid(const char *text, size_t bytes)
     return 1;
 }
 
+size_t pl_utf8_show(const char *text, size_t bytes, pl_utf8_breaks breaks,
+                    char out[PL_UTF8_SHOWN_BYTES])
+{
+    uint32_t code = 0;
+    int length = pl_utf8_decode(text, bytes, &code);
+    const unsigned first = (unsigned char)text[0];
+    const int is_break = code == '\n' || code == '\t';
+    if (length <= 0) {
+        snprintf(out, PL_UTF8_SHOWN_BYTES, "\\x%02x", first);
+        return 1;
+    }
+    if (breaks == PL_UTF8_SHOW_BREAKS && (is_break || code == '\\'))
+        snprintf(out, PL_UTF8_SHOWN_BYTES, "\\%c",
+                 code == '\n'   ? 'n'
+                 : code == '\t' ? 't'
+                                : '\\');
+    else if (!is_break && (code < ' ' || code == 0x7F))
+        snprintf(out, PL_UTF8_SHOWN_BYTES, "\\x%02x", first);
+    else if (code >= 0x80 && code <= 0x9F)
+        snprintf(out, PL_UTF8_SHOWN_BYTES, "\\u%04x", (unsigned)code);
+    else
+        snprintf(out, PL_UTF8_SHOWN_BYTES, "%.*s", length, text);
+    return (size_t)length;
+}
+
 const char *pl_utf8_name(uint32_t code, char out[PL_UTF8_NAME_BYTES])
 {
     char shown[PL_UTF8_MAX_BYTES + 1] = "";

@@ -35,6 +35,20 @@ size_t pl_utf8_whole_bytes(const char *text, size_t bytes);
 /* Whether the whole of `text` is valid. */
 int pl_utf8_is_valid(const char *text, size_t bytes);
 
+typedef enum pl_utf8_breaks {
+    PL_UTF8_KEEP_BREAKS, /* line ends and tabs stay */
+    PL_UTF8_SHOW_BREAKS, /* they become "\\n" and "\\t", "\\" is doubled */
+} pl_utf8_breaks;
+
+enum { PL_UTF8_SHOWN_BYTES = 8 };
+
+/* The character at the beginning of `bytes` > 0 bytes of `text` as a terminal
+ * may see it, into `out` with a zero: itself, or an escape such as "\\x1b" and
+ * "\\u009b" for a control character or a byte that isn't UTF-8. Returns how
+ * many bytes of `text` that was. */
+size_t pl_utf8_show(const char *text, size_t bytes, pl_utf8_breaks breaks,
+                    char out[PL_UTF8_SHOWN_BYTES]);
+
 enum { PL_UTF8_NAME_BYTES = 24 };
 
 /* "U+00E9 'é'", or "U+0009" alone where it wouldn't show: for messages. */

@@ -28,13 +28,13 @@ static pl_status run_config(pl_cli_args *args, pl_heap *heap, pl_error *err)
         pl_config_value_text(&args->config, (pl_key)key, value, sizeof value);
         pl_config_origin_text(&args->config, (pl_key)key, origin,
                               sizeof origin);
-        printf("%s%-27s = %-24s # %s%s%s\n",
-               is_default ? pl_term_out(PL_TERM_DIM) : "",
-               pl_key_row((pl_key)key)->name, value, origin,
-               pl_key_row((pl_key)key)->type == PL_TYPE_IGNORED
-                   ? "; without effect"
-                   : "",
-               is_default ? pl_term_out_end() : "");
+        printf("%s", is_default ? pl_term_out(PL_TERM_DIM) : "");
+        pl_term_print("%-27s = %-24s # %s%s", pl_key_row((pl_key)key)->name,
+                      value, origin,
+                      pl_key_row((pl_key)key)->type == PL_TYPE_IGNORED
+                          ? "; without effect"
+                          : "");
+        printf("%s\n", is_default ? pl_term_out_end() : "");
     }
     return PL_OK;
 }

@@ -92,12 +92,13 @@ static void print_result(const pl_convert *c, const pl_config *config,
         [TO_GGUF] = "GGUF", [TO_LLMC] = "llm.c", [TO_FOLDER] = "Hugging Face"
     };
     pl_term_clear();
-    printf("read %s: %s parameters\n", folder,
-           pl_term_count(pl_param_count(&c->weights->shape)).text);
-    printf("written to %s: %s, %s, %s\n", config->out, names[to], config->type,
-           pl_term_bytes(c->total_bytes).text);
+    pl_term_print("read %s: %s parameters\n", folder,
+                  pl_term_count(pl_param_count(&c->weights->shape)).text);
+    pl_term_print("written to %s: %s, %s, %s\n", config->out, names[to],
+                  config->type, pl_term_bytes(c->total_bytes).text);
     if (to == TO_GGUF)
-        printf("run it: llama-completion -m %s -p \"Once\"\n", config->out);
+        pl_term_print("run it: llama-completion -m %s -p \"Once\"\n",
+                      config->out);
 }
 
 static pl_status run_export(pl_cli_args *args, pl_heap *heap, pl_error *err)

@@ -12,15 +12,17 @@ static void print_result(const pl_weights *w, const pl_config *config)
 {
     const pl_shape *s = &w->shape;
     pl_term_clear();
-    printf("read %s: %s parameters; n_layer %zu, n_head %zu, n_embd %zu, "
-           "block_size %zu, vocab_size %zu\n",
-           w->path, pl_term_count(pl_param_count(s)).text, s->L, s->H, s->C,
-           s->T, s->V);
+    pl_term_print(
+        "read %s: %s parameters; n_layer %zu, n_head %zu, n_embd %zu, "
+        "block_size %zu, vocab_size %zu\n",
+        w->path, pl_term_count(pl_param_count(s)).text, s->L, s->H, s->C, s->T,
+        s->V);
     const char *tokenizer = w->tokenizer.kind == PL_TOKENIZER_BPE
                                 ? ", " PL_TOKENIZER_JSON
                                 : ", " PL_TOKENIZER_META;
-    printf("written to %s: model.safetensors, config.json%s\n", config->out,
-           w->tokenizer.kind == PL_TOKENIZER_NONE ? "" : tokenizer);
+    pl_term_print("written to %s: model.safetensors, config.json%s\n",
+                  config->out,
+                  w->tokenizer.kind == PL_TOKENIZER_NONE ? "" : tokenizer);
 }
 
 static pl_status run_import(pl_cli_args *args, pl_heap *heap, pl_error *err)

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { NAME_WIDTH = 44 }; /* of a tensor */
+
 static int ends_in(const char *path, const char *end)
 {
     size_t bytes = strlen(path), tail = strlen(end);
@@ -30,11 +32,15 @@ static pl_status show_tensors(const char *path, pl_heap *heap, pl_error *err)
         elements += info->bytes / pl_tensor_dtype_bytes(info->dtype);
         bytes += info->bytes;
     }
-    printf("%s: safetensors, %zu tensors, %s numbers, %s\n", path, st.count,
-           pl_term_count(elements).text, pl_term_bytes(bytes).text);
+    pl_term_print("%s: safetensors, %zu tensors, %s numbers, %s\n", path,
+                  st.count, pl_term_count(elements).text,
+                  pl_term_bytes(bytes).text);
     for (size_t i = 0; i < st.count; i++) {
         const pl_tensor_info *info = &st.tensors[i];
-        printf("  %-44s %-4s", info->name, pl_tensor_dtype_name(info->dtype));
+        printf("  ");
+        size_t width = pl_term_put(info->name, strlen(info->name));
+        printf("%*s %-4s", width < NAME_WIDTH ? (int)(NAME_WIDTH - width) : 0,
+               "", pl_tensor_dtype_name(info->dtype));
         for (size_t d = 0; d < info->rank; d++)
             printf("%s%zu", d ? " x " : " ", info->dims[d]);
         printf("\n");
@@ -57,14 +63,15 @@ static pl_status show_checkpoint(const char *folder, const pl_config *given,
         status = pl_checkpoint_read_config(&config, folder, heap, err);
     if (status)
         return status;
-    printf("%s: checkpoint at iteration %llu, best val loss %.4f\n"
-           "  n_layer %zu, n_head %zu, n_embd %zu, head_dim %zu, block_size "
-           "%zu, vocab_size %zu, bias %s, %.2fM parameters\n",
-           folder, (unsigned long long)state.step, state.best_val_loss,
-           state.shape.L, state.shape.H, state.shape.C, state.shape.D,
-           state.shape.T, state.shape.V,
-           state.shape.bias == PL_BIAS_ALL ? "True" : "False",
-           (double)pl_param_count_nanogpt(&state.shape) / 1e6);
+    pl_term_print(
+        "%s: checkpoint at iteration %llu, best val loss %.4f\n"
+        "  n_layer %zu, n_head %zu, n_embd %zu, head_dim %zu, block_size "
+        "%zu, vocab_size %zu, bias %s, %.2fM parameters\n",
+        folder, (unsigned long long)state.step, state.best_val_loss,
+        state.shape.L, state.shape.H, state.shape.C, state.shape.D,
+        state.shape.T, state.shape.V,
+        state.shape.bias == PL_BIAS_ALL ? "True" : "False",
+        (double)pl_param_count_nanogpt(&state.shape) / 1e6);
     printf("  config:");
     for (int key = 0; key < PL_KEY_COUNT; key++) {
         char value[PL_CHECKPOINT_VALUE_BYTES], plain[PL_CHECKPOINT_VALUE_BYTES];
@@ -74,7 +81,7 @@ static pl_status show_checkpoint(const char *folder, const pl_config *given,
         pl_config_value_text(&config, (pl_key)key, value, sizeof value);
         pl_config_value_text(&standard, (pl_key)key, plain, sizeof plain);
         if (strcmp(value, plain) != 0)
-            printf(" %s=%s", pl_key_row((pl_key)key)->name, value);
+            pl_term_print(" %s=%s", pl_key_row((pl_key)key)->name, value);
     }
     printf("\n");
     for (int i = 0; i < 2 && !status; i++) {
@@ -128,7 +135,7 @@ static pl_status show_folder(const char *folder, const pl_config *config,
         shown++;
     }
     if (!status && shown == 0)
-        printf("%s: a folder of %zu files\n", folder, count);
+        pl_term_print("%s: a folder of %zu files\n", folder, count);
     return status ? status : pl_inspect_tokenizer_of(folder, config, heap, err);
 }
 

@@ -128,11 +128,11 @@ static void print_budget(const plan *p)
 {
     size_t total = p->run.total_bytes, budget = p->machine.budget_bytes;
     if (budget == SIZE_MAX) {
-        printf("budget   %11s  %s\n", "none", p->machine.budget_from);
+        pl_term_print("budget   %11s  %s\n", "none", p->machine.budget_from);
         return;
     }
-    printf("budget   %11s  %s\n", pl_term_bytes(budget).text,
-           p->machine.budget_from);
+    pl_term_print("budget   %11s  %s\n", pl_term_bytes(budget).text,
+                  p->machine.budget_from);
     if (p->run.held_by)
         printf("held to  %11s  the arena: what %s takes for this run; a stated "
                "memory may use more\n",

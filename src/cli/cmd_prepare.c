@@ -98,9 +98,10 @@ static void print_result(const pl_prepare_result *result,
            pl_term_bytes(new_bytes).text, pl_term_duration(seconds).text,
            (double)new_bytes / seconds / 1e6, options->threads,
            options->threads == 1 ? "" : "s");
-    printf("written to %s: %s (%s), %s\n", options->folder,
-           result->files == 2 ? "train.bin, val.bin" : "train_*.bin, val_*.bin",
-           pl_shard_kind_name(options->kind), result->tokenizer_file);
+    pl_term_print("written to %s: %s (%s), %s\n", options->folder,
+                  result->files == 2 ? "train.bin, val.bin"
+                                     : "train_*.bin, val_*.bin",
+                  pl_shard_kind_name(options->kind), result->tokenizer_file);
 }
 
 static pl_status run_prepare(pl_cli_args *args, pl_heap *heap, pl_error *err)
@@ -145,7 +146,7 @@ static pl_status run_prepare(pl_cli_args *args, pl_heap *heap, pl_error *err)
     status = pl_prepare(&options, heap, &result, err);
     if (status == PL_E_STOPPED) {
         pl_term_clear();
-        printf("%s\n", err->text);
+        pl_term_print("%s\n", err->text);
     }
     if (status)
         return status;

@@ -178,8 +178,8 @@ static void print_result(const work *w, const pl_bpe_train_result *result,
            (double)w->text_bytes / seconds / 1e6, w->budget.threads,
            w->budget.threads == 1 ? "" : "s",
            result->spilled_runs ? "; counts went to the disk meanwhile" : "");
-    printf("written to %s: tokenizer.json, vocab.json, merges.txt\n",
-           w->config->out);
+    pl_term_print("written to %s: tokenizer.json, vocab.json, merges.txt\n",
+                  w->config->out);
     pl_cli_print_peak(&w->budget);
 }
 

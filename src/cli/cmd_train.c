@@ -22,8 +22,8 @@ static void print_start(const pl_session *session)
 
     printf("tokens per iteration will be: %s\n", pl_term_count(tokens).text);
     if (session->tokenizer.kind != PL_TOKENIZER_NONE)
-        printf("found vocab_size = %d (inside %s)\n",
-               session->tokenizer.vocab_size, session->dataset.folder);
+        pl_term_print("found vocab_size = %d (inside %s)\n",
+                      session->tokenizer.vocab_size, session->dataset.folder);
     printf("number of parameters: %.2fM\n",
            (double)pl_param_count_nanogpt(&session->shape) / 1e6);
     printf("memory: arena %s + reserve %s, all of it taken; %zu thread%s, %s "
@@ -64,8 +64,8 @@ static void say_how_to_go_on(const pl_session *session)
            (unsigned long long)session->step,
            (long long)session->config->max_iters);
     pl_outdir_name(name, session->outdir.newest);
-    printf(", saved in %s/%s\nto go on: plimsoll train --resume %s\n", out_dir,
-           name, out_dir);
+    pl_term_print(", saved in %s/%s\nto go on: plimsoll train --resume %s\n",
+                  out_dir, name, out_dir);
 }
 
 static void print_peak(const pl_session *session)

@@ -20,28 +20,6 @@ enum {
     SHOWN_BYTES = 60,
 };
 
-/* ---- bytes for people ---- */
-
-/* On one line: line ends and what isn't UTF-8 are escaped. */
-static void print_text(const char *text, size_t bytes)
-{
-    for (size_t at = 0; at < bytes;) {
-        uint32_t code;
-        int length = pl_utf8_decode(text + at, bytes - at, &code);
-        if (length > 0 && code >= ' ' && code != 0x7F && code != '\\')
-            printf("%.*s", length, text + at);
-        else if (length > 0 && code == '\n')
-            printf("\\n");
-        else if (length > 0 && code == '\t')
-            printf("\\t");
-        else if (length > 0 && code == '\\')
-            printf("\\\\");
-        else
-            printf("\\x%02x", (unsigned)(unsigned char)text[at]);
-        at += length > 0 ? (size_t)length : 1;
-    }
-}
-
 /* ---- tokens ---- */
 
 static pl_status largest_of(const pl_shard *shard, int32_t *ids, int32_t *most,
@@ -96,7 +74,7 @@ static pl_status print_first(const pl_tokenizer *tokenizer, const int32_t *ids,
         used += bytes;
     }
     printf("  that is: ");
-    print_text(text, used);
+    pl_term_put(text, used);
     printf("\n");
     return PL_OK;
 }
@@ -121,9 +99,9 @@ pl_status pl_inspect_shard(const char *path, const pl_config *config,
         status = tokenizer_for(&tokenizer, path, config, heap, err);
     if (status)
         goto close_shard;
-    printf("%s: %s, %s tokens, largest id %d", path,
-           pl_shard_kind_name(shard.kind), pl_term_count(shard.n_tokens).text,
-           (int)most);
+    pl_term_print("%s: %s, %s tokens, largest id %d", path,
+                  pl_shard_kind_name(shard.kind),
+                  pl_term_count(shard.n_tokens).text, (int)most);
     int known = tokenizer.kind != PL_TOKENIZER_NONE;
     if (known)
         printf(" of %d", (int)tokenizer.vocab_size);
@@ -168,21 +146,22 @@ static void print_longest(const pl_bpe *bpe)
         const char *text = pl_bpe_token(bpe, best[i], &bytes);
         printf("  %s %6d, %3zu bytes: ", i ? "       " : "longest",
                (int)best[i], bytes);
-        print_text(text, bytes < SHOWN_BYTES ? bytes : SHOWN_BYTES);
+        pl_term_put(text, bytes < SHOWN_BYTES ? bytes : SHOWN_BYTES);
         printf(bytes > SHOWN_BYTES ? "...\n" : "\n");
     }
 }
 
 static void print_tokenizer(const char *path, const pl_tokenizer *tokenizer)
 {
-    printf("%s: %s tokenizer, %d tokens", path,
-           pl_tokenizer_kind_name(tokenizer->kind), (int)tokenizer->vocab_size);
+    pl_term_print("%s: %s tokenizer, %d tokens", path,
+                  pl_tokenizer_kind_name(tokenizer->kind),
+                  (int)tokenizer->vocab_size);
     if (tokenizer->kind == PL_TOKENIZER_CHAR) {
         printf("\n  characters: ");
         for (int32_t id = 0; id < tokenizer->vocab_size && id < 256; id++) {
             char text[PL_UTF8_MAX_BYTES];
             int bytes = pl_utf8_encode(tokenizer->codes[id], text);
-            print_text(text, (size_t)bytes);
+            pl_term_put(text, (size_t)bytes);
         }
     }
     printf("\n");
@@ -196,7 +175,7 @@ static void print_tokenizer(const char *path, const pl_tokenizer *tokenizer)
         int32_t id = pl_bpe_special_at(tokenizer->bpe, i);
         const char *text = pl_bpe_token(tokenizer->bpe, id, &bytes);
         printf("  special %6d: ", (int)id);
-        print_text(text, bytes);
+        pl_term_put(text, bytes);
         printf("\n");
     }
     print_longest(tokenizer->bpe);
@@ -234,10 +213,11 @@ static pl_status print_parquet(const char *path, const pl_config *config,
     pl_status status = pl_parquet_open(&parquet, path, config->field,
                                        SOURCE_BYTES, &room, &unpack, err);
     if (!status) {
-        printf("%s: parquet, %s rows in %s row groups\n"
-               "  string columns: %s\n",
-               path, pl_term_count(parquet.rows).text,
-               pl_term_count(parquet.group_count).text, parquet.string_columns);
+        pl_term_print("%s: parquet, %s rows in %s row groups\n"
+                      "  string columns: %s\n",
+                      path, pl_term_count(parquet.rows).text,
+                      pl_term_count(parquet.group_count).text,
+                      parquet.string_columns);
         pl_parquet_close(&parquet);
     }
     pl_unpack_close(&unpack);
@@ -280,11 +260,11 @@ pl_status pl_inspect_source(const char *path, const pl_config *config,
         status = print_parquet(path, config, err);
     if (status)
         return status;
-    printf("%s: %s, %s document%s, %s bytes of text\n", path, formats[format],
-           pl_term_count(documents).text, documents == 1 ? "" : "s",
-           pl_term_count(bytes).text);
+    pl_term_print("%s: %s, %s document%s, %s bytes of text\n", path,
+                  formats[format], pl_term_count(documents).text,
+                  documents == 1 ? "" : "s", pl_term_count(bytes).text);
     printf("  begins: ");
-    print_text(first, pl_utf8_whole_bytes(first, first_bytes));
+    pl_term_put(first, pl_utf8_whole_bytes(first, first_bytes));
     printf("\n");
     return PL_OK;
 }

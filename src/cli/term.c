@@ -1,5 +1,6 @@
 /* term.c: see term.h. The only user of terminals. */
 #include "cli/term.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -102,6 +103,43 @@ const char *pl_term_err_end(void)
     return coloured(STDERR_FILENO) ? "\033[0m" : "";
 }
 
+/* ---- what may be somebody else's ---- */
+
+static size_t put(FILE *to, const char *text, size_t bytes,
+                  pl_utf8_breaks breaks)
+{
+    size_t written = 0;
+    for (size_t at = 0; at < bytes;) {
+        char shown[PL_UTF8_SHOWN_BYTES];
+        at += pl_utf8_show(text + at, bytes - at, breaks, shown);
+        fputs(shown, to);
+        written += strlen(shown);
+    }
+    return written;
+}
+
+size_t pl_term_put(const char *text, size_t bytes)
+{
+    return put(stdout, text, bytes, PL_UTF8_SHOW_BREAKS);
+}
+
+static void put_formatted(FILE *to, const char *fmt, va_list args)
+{
+    char text[PL_TERM_PRINT_BYTES];
+    vsnprintf(text, sizeof text, fmt, args);
+    put(to, text, pl_utf8_whole_bytes(text, strlen(text)), PL_UTF8_KEEP_BREAKS);
+}
+
+void pl_term_print(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    put_formatted(stdout, fmt, args);
+    va_end(args);
+}
+
+/* ---- progress and messages ---- */
+
 void pl_term_progress(const char *fmt, ...)
 {
     va_list args;
@@ -110,7 +148,7 @@ void pl_term_progress(const char *fmt, ...)
     fflush(stdout);
     fputs("\r\033[K", stderr);
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    put_formatted(stderr, fmt, args);
     va_end(args);
     fflush(stderr);
     progress_shown = 1;
@@ -128,12 +166,14 @@ static void print_message(void *context, pl_log_level level, const char *text)
     (void)context;
     pl_term_clear();
     if (level == PL_LOG_INFO) {
-        printf("%s\n", text);
+        pl_term_print("%s\n", text);
         return;
     }
     fflush(stdout);
-    fprintf(stderr, "%s%s:%s %s\n", pl_term_err(PL_TERM_YELLOW),
-            level == PL_LOG_NOTE ? "note" : "warning", pl_term_err_end(), text);
+    fprintf(stderr, "%s%s:%s ", pl_term_err(PL_TERM_YELLOW),
+            level == PL_LOG_NOTE ? "note" : "warning", pl_term_err_end());
+    put(stderr, text, strlen(text), PL_UTF8_KEEP_BREAKS);
+    fputc('\n', stderr);
 }
 
 const pl_log pl_term_log = { .sink = print_message };
@@ -142,8 +182,10 @@ void pl_term_error(const pl_error *err)
 {
     pl_term_clear();
     fflush(stdout);
-    fprintf(stderr, "%splimsoll: error:%s %s\n", pl_term_err(PL_TERM_RED),
-            pl_term_err_end(), err->text);
+    fprintf(stderr, "%splimsoll: error:%s ", pl_term_err(PL_TERM_RED),
+            pl_term_err_end());
+    put(stderr, err->text, strlen(err->text), PL_UTF8_KEEP_BREAKS);
+    fputc('\n', stderr);
 }
 
 pl_status pl_term_finish(pl_error *err)

@@ -36,6 +36,17 @@ const char *pl_term_err(pl_term_style style);
 const char *pl_term_out_end(void);
 const char *pl_term_err_end(void);
 
+/* Whatever may have a name or a text of somebody else's in it is printed by
+ * these, and messages by pl_term_log: control characters are escaped, so that
+ * none reaches the terminal. */
+
+/* As printf, cut at PL_TERM_PRINT_BYTES - 1; line ends and tabs stay. */
+enum { PL_TERM_PRINT_BYTES = 16 * 1024 };
+PL_PRINTF(1, 2) void pl_term_print(const char *fmt, ...);
+/* `bytes` bytes of `text` on one line: line ends and tabs are escaped too.
+ * Returns how many bytes that made. */
+size_t pl_term_put(const char *text, size_t bytes);
+
 /* One line on standard error that overwrites itself; nothing off a terminal.
  * Cleared before anything else is printed. */
 PL_PRINTF(1, 2) void pl_term_progress(const char *fmt, ...);

@@ -107,6 +107,52 @@ static void encoding_what_is_no_scalar_is_a_bug(void **state)
         assert_dies(encode, &wrong[i], "pl_utf8_is_scalar");
 }
 
+static void assert_shown(const char *text, size_t bytes, pl_utf8_breaks breaks,
+                         const char *want)
+{
+    char all[256] = "";
+    for (size_t at = 0; at < bytes;) {
+        char shown[PL_UTF8_SHOWN_BYTES];
+        size_t taken = pl_utf8_show(text + at, bytes - at, breaks, shown);
+        assert_in_range(taken, 1, bytes - at);
+        strcat(all, shown);
+        at += taken;
+    }
+    assert_string_equal(all, want);
+}
+
+static void control_characters_are_shown_and_not_sent(void **state)
+{
+    (void)state;
+    static const char text[] = "a\033[31m\r\007\177\302\205\302\233z";
+    assert_shown(text, sizeof text - 1, PL_UTF8_KEEP_BREAKS,
+                 "a\\x1b[31m\\x0d\\x07\\x7f\\u0085\\u009bz");
+    assert_shown("\0", 1, PL_UTF8_KEEP_BREAKS, "\\x00");
+}
+
+static void bytes_that_are_no_text_are_shown_each(void **state)
+{
+    (void)state;
+    assert_shown("\233m\377", 3, PL_UTF8_KEEP_BREAKS, "\\x9bm\\xff");
+    assert_shown("\302", 1, PL_UTF8_KEEP_BREAKS, "\\xc2"); /* cut off */
+}
+
+static void what_people_write_stays(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "gr\303\266\303\237e \347\214\253 \360\237\220\261"
+        "\302\240\\";
+    assert_shown(text, sizeof text - 1, PL_UTF8_KEEP_BREAKS, text);
+}
+
+static void line_ends_stay_or_are_shown(void **state)
+{
+    (void)state;
+    assert_shown("a\n\tb\\", 5, PL_UTF8_KEEP_BREAKS, "a\n\tb\\");
+    assert_shown("a\n\tb\\", 5, PL_UTF8_SHOW_BREAKS, "a\\n\\tb\\\\");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +163,10 @@ int main(void)
         cmocka_unit_test(a_character_starts_where_no_byte_continues_one),
         cmocka_unit_test(what_is_no_scalar_has_a_number_and_no_picture),
         cmocka_unit_test(encoding_what_is_no_scalar_is_a_bug),
+        cmocka_unit_test(control_characters_are_shown_and_not_sent),
+        cmocka_unit_test(bytes_that_are_no_text_are_shown_each),
+        cmocka_unit_test(what_people_write_stays),
+        cmocka_unit_test(line_ends_stay_or_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
