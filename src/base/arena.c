@@ -1,4 +1,4 @@
-/* arena.c: the only malloc and mmap. See arena.h for the two kinds. */
+/* arena.c: the only malloc and mmap. See arena.h for the three kinds. */
 #include "base/arena.h"
 #include "base/check.h"
 
@@ -154,6 +154,26 @@ void pl_heap_close(pl_heap *heap)
 void pl_heap_trim(void)
 {
     malloc_trim(0);
+}
+
+/* ---- lumps ---- */
+
+pl_status pl_lump_resize(void *pointer, size_t bytes, pl_error *err)
+{
+    void *memory, *resized = NULL;
+    memcpy(&memory, pointer, sizeof memory);
+    if (bytes <= SIZE_MAX / 2 && !must_fail())
+        resized = realloc(memory, bytes);
+    if (!resized)
+        return pl_fail(err, PL_E_MEMORY, "the system has no %zu bytes left",
+                       bytes);
+    memcpy(pointer, &resized, sizeof resized);
+    return PL_OK;
+}
+
+void pl_lump_free(void *memory)
+{
+    free(memory);
 }
 
 /* ---- arena ---- */

@@ -1,9 +1,11 @@
 /* arena.h: the only source of memory.
  *
- * Two kinds, both owned here and nowhere else:
+ * Three kinds, all owned here and nowhere else:
  *   pl_heap   small things whose size is bounded by the config, taken while a
  *             run is set up: names, tables, step lists. Bump allocation, given
  *             back as a whole, closed for good by pl_heap_seal().
+ *   lumps     single things that grow and are given back one by one, while
+ *             files are read: a page, a document. No two calls at once.
  *   pl_arena  the bulk: one mapping of exactly the planned bytes, whose pages
  *             the kernel has really given before pl_arena_open returns.
  *
@@ -52,6 +54,16 @@ void pl_heap_close(pl_heap *heap); /* gives everything back */
  * freed, ours and that of libraries (a parser's): before a plan counts what
  * the process holds. */
 void pl_heap_trim(void);
+
+/* ---- lumps ---- */
+
+/* Makes the lump at `*pointer` (NULL: there is none yet) hold `bytes` > 0
+ * bytes; what it held stays, what is new is undefined. A large one is moved by
+ * the kernel, page by page: it is never there twice. On failure it is as it
+ * was. */
+PL_MUST_CHECK pl_status pl_lump_resize(void *pointer, size_t bytes,
+                                       pl_error *err);
+void pl_lump_free(void *memory); /* NULL is fine */
 
 /* ---- arena ---- */
 

@@ -140,6 +140,7 @@ static pl_status run_prepare(pl_cli_args *args, pl_heap *heap, pl_error *err)
     options.kind = choose_kind(config, options.tokenizer);
     options.threads = budget.threads;
     options.memory_bytes = budget.left_bytes;
+    options.budget_bytes = budget.budget_bytes;
     if (config->shard_tokens != PL_NONE)
         options.shard_tokens = (uint64_t)config->shard_tokens;
     pl_cli_catch_signals();

@@ -46,6 +46,12 @@ static pl_status stopped(pl_error *err)
     return pl_fail(err, PL_E_STOPPED, "stopped: nothing was written");
 }
 
+static pl_stream_wish ask(void *context)
+{
+    (void)context;
+    return pl_cli_signal() ? PL_STREAM_STOP : PL_STREAM_GO_ON;
+}
+
 static pl_status counted(void *context, const pl_crew_load *load, pl_error *err)
 {
     work *w = context;
@@ -122,6 +128,8 @@ static pl_status count_all(work *w, const pl_source_options *source,
         .context = w,
     };
     status = pl_crew_run(&crew, &w->scratch, err);
+    if (status == PL_E_STOPPED)
+        status = stopped(err);
     for (int i = 0; i < w->budget.threads && !status; i++)
         if (w->status[i]) {
             *err = w->errors[i];
@@ -197,6 +205,7 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
     args->paths++;
     args->path_count--;
     pl_source_options source = pl_cli_source(args);
+    source.ask = ask;
     w = (work){ .config = config,
                 .pace = pl_cli_pace_begin(),
                 .lock = PL_FILE_CLOSED };

@@ -103,6 +103,9 @@ int main(int argc, char **argv)
     pl_status status = PL_OK;
 
     mallopt(M_ARENA_MAX, 1); /* what libraries allocate stays in one place */
+    /* Fixed, what is as large goes back to the system when it is freed: else
+     * the library raises it, and keeps holes. */
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 ||
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();

@@ -102,28 +102,45 @@ static int take(pl_jsonl *j, int byte)
 
 /* ---- strings ---- */
 
-static void too_large(pl_jsonl *j)
+/* What is read of a string that doesn't fit, to know its size. */
+static const uint64_t count_on_bytes = (uint64_t)1 << 30;
+
+static size_t most_text(const pl_jsonl *j)
 {
-    j->status = pl_fail(j->err, PL_E_FORMAT,
-                        "%s, line %llu: its document is larger than the %zu "
-                        "bytes that one may have. Give more memory, or cut "
-                        "that document up.",
+    size_t most = pl_room_most(j->room, &j->text);
+    return most < j->document_bytes ? most : j->document_bytes;
+}
+
+typedef enum extent { AT_LEAST, EXACTLY } extent;
+
+static void too_large(pl_jsonl *j, extent known)
+{
+    if (j->status)
+        return;
+    int limited = j->document_bytes <= pl_room_most(j->room, &j->text);
+    if (!limited)
+        pl_room_want(j->room, &j->text, j->text_bytes);
+    j->status = pl_fail(j->err, limited ? PL_E_FORMAT : PL_E_MEMORY,
+                        "%s, line %llu: its document has %s%llu bytes; one of "
+                        "%zu bytes can be read. Give more memory, or cut that "
+                        "document up.",
                         pl_path_shown(j->stream->file.path),
-                        (unsigned long long)j->line, j->document_bytes);
+                        (unsigned long long)j->line,
+                        known == EXACTLY ? "" : "more than ",
+                        (unsigned long long)j->text_bytes, most_text(j));
 }
 
 static void keep_text(pl_jsonl *j, const void *bytes, size_t count)
 {
     if (j->status)
         return;
-    if (count > j->document_bytes - j->text_bytes) {
-        too_large(j);
-        return;
-    }
-    size_t need = j->text_bytes + count;
-    if (need > j->text.bytes) {
-        pl_status status = pl_room_grow(j->room, &j->text, j->text_bytes, need,
-                                        "the document", j->err);
+    uint64_t need = j->text_bytes + count;
+    if (!j->overflows && need > j->text.bytes) {
+        j->overflows = need > most_text(j);
+        pl_status status = j->overflows
+                               ? PL_OK
+                               : pl_room_grow(j->room, &j->text, (size_t)need,
+                                              "the document", j->err);
         if (status) {
             j->status = pl_fail_in(j->err, status, "%s, line %llu: ",
                                    pl_path_shown(j->stream->file.path),
@@ -131,8 +148,11 @@ static void keep_text(pl_jsonl *j, const void *bytes, size_t count)
             return;
         }
     }
-    memcpy(j->text.data + j->text_bytes, bytes, count);
+    if (!j->overflows)
+        memcpy(j->text.data + j->text_bytes, bytes, count);
     j->text_bytes = need;
+    if (j->overflows && need - most_text(j) > count_on_bytes)
+        too_large(j, AT_LEAST);
 }
 
 /* A key that is too long for its buffer matches no field: its length says
@@ -378,6 +398,8 @@ static void read_wanted(pl_jsonl *j, int depth)
     switch (peek(j)) {
     case '"':
         read_string(j, KEEP_TEXT);
+        if (j->overflows)
+            too_large(j, EXACTLY);
         j->found = IS_TEXT;
         return;
     case 'n':
@@ -452,6 +474,7 @@ static void read_line(pl_jsonl *j)
 {
     j->found = MISSING;
     j->text_bytes = j->keys_bytes = 0;
+    j->overflows = 0;
     j->keys[0] = '\0';
     if (!is_next(j, '{')) {
         expected(j, j->line == 1 && is_next(j, '[')
@@ -521,7 +544,7 @@ pl_status pl_jsonl_next(pl_jsonl *jsonl, const char **text, size_t *bytes,
         read_line(j);
         if (!j->status && j->found == IS_TEXT) {
             *text = j->text_bytes ? (const char *)j->text.data : "";
-            *bytes = j->text_bytes;
+            *bytes = (size_t)j->text_bytes;
             break;
         }
     }

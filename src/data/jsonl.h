@@ -27,8 +27,9 @@ typedef struct pl_jsonl {
     uint64_t line;       /* lines that were begun */
     uint64_t line_start; /* unpacked offset of this line */
     pl_block text;       /* the wanted string */
-    size_t text_bytes;
-    int found;                      /* the field: PL_JSONL_... in jsonl.c */
+    uint64_t text_bytes; /* of it, also where that is more than fits */
+    int overflows;       /* it doesn't: it is counted, and not kept */
+    int found;           /* the field: PL_JSONL_... in jsonl.c */
     char keys[PL_JSONL_KEYS_BYTES]; /* of this line */
     size_t keys_bytes;
     char key[PL_JSONL_FIELD_BYTES]; /* the last one read */
@@ -51,7 +52,10 @@ void pl_jsonl_close(pl_jsonl *jsonl);
 
 /* The next string, valid until the next call; *text NULL at the end. Its line
  * is jsonl->line (the first is 1). PL_E_FORMAT with the file, the line and the
- * column for what isn't JSON, has no such field, or has no string in it. */
+ * column for what isn't JSON, has no such field, or has no string in it.
+ * PL_E_MEMORY with the document's size where it doesn't fit, PL_E_FORMAT where
+ * it has more than document_bytes: it is read on, though not without end, to
+ * know that. */
 PL_MUST_CHECK pl_status pl_jsonl_next(pl_jsonl *jsonl, const char **text,
                                       size_t *bytes, pl_error *err);
 

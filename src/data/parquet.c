@@ -68,7 +68,7 @@ static pl_status join(pl_parquet *p, uint32_t prefix, pl_span *text,
         return in_row(p, "it repeats more of the string before than there is",
                       err);
     size_t bytes = prefix + text->bytes;
-    pl_status status = pl_room_grow(p->room, &p->value, prefix, bytes + 1,
+    pl_status status = pl_room_grow(p->room, &p->value, bytes + 1,
                                     "the document", err);
     if (status)
         return pl_parquet_in_page(p, status, err);

@@ -37,8 +37,34 @@ size_t pl_prepare_min_bytes(int threads)
            (size_t)threads * MIN_CACHE_BYTES;
 }
 
-/* Shares `memory_bytes` out: a little for what was read before, loads that
- * keep the threads busy, the rest for documents. */
+typedef struct shares {
+    size_t cache_bytes, load_bytes, source_bytes;
+    size_t scratch_bytes; /* all but the source's */
+} shares;
+
+/* A little for what was read before, loads that keep the threads busy, the
+ * rest for documents. */
+static shares share_of(size_t all, size_t threads)
+{
+    size_t spare = all - pl_prepare_min_bytes((int)threads);
+    shares s = { .cache_bytes = MIN_CACHE_BYTES };
+    while (s.cache_bytes < PL_BPE_CACHE_BYTES &&
+           threads * s.cache_bytes <= spare / 4) {
+        spare -= threads * s.cache_bytes;
+        s.cache_bytes *= 2;
+    }
+    /* A load takes ten times its text, and a bit. */
+    s.load_bytes = PL_CREW_MIN_LOAD_BYTES + spare / 2 / 11;
+    if (s.load_bytes > MAX_LOAD_BYTES)
+        s.load_bytes = MAX_LOAD_BYTES;
+    size_t loads = pl_crew_bytes(s.load_bytes, PL_CREW_IDS);
+    s.source_bytes = all - fixed_bytes() - threads * s.cache_bytes - loads;
+    PL_CHECK(s.source_bytes >= PL_SOURCE_MIN_BYTES);
+    s.scratch_bytes = fixed_bytes() + threads * s.cache_bytes + loads +
+                      threads * 4096;
+    return s;
+}
+
 static pl_status share_out(pl_prepare_job *j)
 {
     size_t all = j->options->memory_bytes;
@@ -50,23 +76,34 @@ static pl_status share_out(pl_prepare_job *j)
                        "beside the tokenizer, there are %zu. Raise memory, or "
                        "lower threads.",
                        threads, least, all);
-    size_t spare = all - least;
-    j->cache_bytes = MIN_CACHE_BYTES;
-    while (j->cache_bytes < PL_BPE_CACHE_BYTES &&
-           threads * j->cache_bytes <= spare / 4) {
-        spare -= threads * j->cache_bytes;
-        j->cache_bytes *= 2;
-    }
-    /* A load takes ten times its text, and a bit. */
-    j->load_bytes = PL_CREW_MIN_LOAD_BYTES + spare / 2 / 11;
-    if (j->load_bytes > MAX_LOAD_BYTES)
-        j->load_bytes = MAX_LOAD_BYTES;
-    size_t loads = pl_crew_bytes(j->load_bytes, PL_CREW_IDS);
-    j->source_bytes = all - fixed_bytes() - threads * j->cache_bytes - loads;
-    PL_CHECK(j->source_bytes >= PL_SOURCE_MIN_BYTES);
-    j->scratch = pl_heap_make(fixed_bytes() + threads * j->cache_bytes + loads +
-                              threads * 4096);
+    shares s = share_of(all, threads);
+    j->cache_bytes = s.cache_bytes;
+    j->load_bytes = s.load_bytes;
+    j->source_bytes = s.source_bytes;
+    j->scratch = pl_heap_make(s.scratch_bytes);
     return PL_OK;
+}
+
+/* Where the source had too little: with which budget it has enough. */
+static pl_status say_needed(pl_prepare_job *j, pl_status failure)
+{
+    const uint64_t step = 1000 * 1000;
+    size_t all = j->options->memory_bytes;
+    uint64_t wanted = j->source ? pl_source_wanted_bytes(j->source) : 0;
+    char text[PL_ERROR_TEXT_BYTES];
+    if (failure != PL_E_MEMORY || !j->err || !j->options->budget_bytes ||
+        wanted <= j->source_bytes || wanted > SIZE_MAX / 4)
+        return failure;
+    /* The source's share grows with the whole, though not in steps that could
+     * be solved for. */
+    uint64_t more = wanted - j->source_bytes;
+    while (share_of(all + more, (size_t)j->options->threads).source_bytes <
+           wanted)
+        more += step;
+    uint64_t budget = (j->options->budget_bytes + more + step - 1) / step;
+    memcpy(text, j->err->text, sizeof text);
+    return pl_fail(j->err, failure, "%s It would fit with --memory=%llu.", text,
+                   (unsigned long long)(budget * step));
 }
 
 /* ---- opening ---- */
@@ -91,10 +128,19 @@ static pl_status check_options(const pl_prepare_options *options, pl_error *err)
     return PL_OK;
 }
 
+static pl_stream_wish ask(void *context)
+{
+    const pl_prepare_options *o = ((const pl_prepare_job *)context)->options;
+    return o->wish && o->wish(o->context) == PL_PREPARE_STOP ? PL_STREAM_STOP
+                                                             : PL_STREAM_GO_ON;
+}
+
 static pl_status open_source(pl_prepare_job *j)
 {
     pl_source_options options = j->options->source;
     options.memory_bytes = j->source_bytes;
+    options.ask = ask;
+    options.ask_context = j;
     pl_status status = pl_source_open(&j->source, &options, j->err);
     if (status)
         return status;
@@ -226,15 +272,6 @@ static pl_status take(void *context, const pl_crew_load *load, pl_error *err)
         j->state.val_tokens = j->outs[1].n_tokens;
     }
     status = pl_prepare_report(j, load->done_bytes, &load->tally);
-    if (status == PL_E_STOPPED && !j->from_input) {
-        pl_status saved = pl_prepare_write_state(j);
-        if (saved)
-            return saved;
-        return pl_fail(err, PL_E_STOPPED,
-                       "stopped: what is done is in %s; the same command goes "
-                       "on there",
-                       pl_path_shown(j->part));
-    }
     if (!status && !j->from_input &&
         pl_clock_seconds() - j->saved_at > save_seconds)
         status = pl_prepare_write_state(j);
@@ -350,6 +387,21 @@ static pl_status encode_all(pl_prepare_job *j)
     return pl_crew_run(&options, &j->scratch, j->err);
 }
 
+static pl_status stopped(pl_prepare_job *j)
+{
+    int keeps = !j->from_input && j->state.tally.text_bytes > 0;
+    pl_status saved = keeps ? pl_prepare_write_state(j) : PL_OK;
+    if (saved)
+        return saved;
+    return keeps ? pl_fail(j->err, PL_E_STOPPED,
+                           "stopped: what is done is in %s; the same command "
+                           "goes on there",
+                           pl_path_shown(j->part))
+                 : pl_fail(j->err, PL_E_STOPPED,
+                           "stopped: nothing was changed in %s",
+                           j->options->folder);
+}
+
 static pl_status hold_folder(pl_prepare_job *j)
 {
     const char *folder = j->options->folder;
@@ -402,17 +454,22 @@ pl_status pl_prepare(const pl_prepare_options *options, pl_heap *heap,
     if (options->tokenizer)
         result->tokenizer = *options->tokenizer;
     status = open_all(&j);
+    if (status == PL_E_STOPPED)
+        status = stopped(&j);
     if (status)
         goto close_source;
     status = pl_prepare_begin(&j);
     if (!status)
         status = encode_all(&j);
+    if (status == PL_E_STOPPED)
+        status = stopped(&j);
     if (!status)
         status = finish(&j);
     if (status)
         pl_prepare_keep(&j, status);
 
 close_source:
+    status = say_needed(&j, status);
     if (j.threads)
         pl_threads_close(j.threads);
     pl_source_close(j.source);

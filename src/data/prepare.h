@@ -53,6 +53,8 @@ typedef struct pl_prepare_options {
     uint64_t shard_tokens;         /* 0: train.bin and val.bin */
     int threads;
     size_t memory_bytes; /* all that is taken, but for the tokenizer's file */
+    size_t budget_bytes; /* the key `memory`, of which that is a part: for
+                          * messages; 0: nobody knows */
     const pl_log *log;   /* NULL: silence */
     /* Both may be NULL; called often. */
     void (*progress)(void *context, const pl_prepare_progress *progress);

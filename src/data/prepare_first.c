@@ -32,8 +32,7 @@ pl_status pl_prepare_report(pl_prepare_job *j, uint64_t done_bytes,
     if (options->progress)
         options->progress(options->context, &progress);
     if (options->wish && options->wish(options->context) == PL_PREPARE_STOP)
-        return pl_fail(j->err, PL_E_STOPPED,
-                       "stopped: nothing was changed in %s", options->folder);
+        return pl_fail(j->err, PL_E_STOPPED, "stopped");
     return PL_OK;
 }
 

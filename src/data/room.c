@@ -3,8 +3,6 @@
 
 #include "base/check.h"
 
-#include <string.h>
-
 pl_room pl_room_make(size_t limit_bytes)
 {
     return (pl_room){ .limit_bytes = limit_bytes };
@@ -15,29 +13,30 @@ static size_t left(const pl_room *room)
     return room->limit_bytes - room->taken_bytes;
 }
 
-static pl_status none_left(const pl_room *room, size_t need, const char *what,
-                           pl_error *err)
+void pl_room_want(pl_room *room, const pl_block *block, uint64_t need)
 {
+    room->wanted_bytes = room->taken_bytes - block->bytes + need;
+}
+
+static pl_status none_left(pl_room *room, const pl_block *block, size_t need,
+                           const char *what, pl_error *err)
+{
+    size_t used = room->taken_bytes - block->bytes;
+    pl_room_want(room, block, need);
     return pl_fail(err, PL_E_MEMORY,
                    "%s needs %zu bytes of memory; of the %zu that reading may "
                    "take %zu are in use. Give more memory.",
-                   what, need, room->limit_bytes, room->taken_bytes);
+                   what, need, room->limit_bytes, used);
 }
 
-static pl_status fill(pl_room *room, pl_block *block, size_t bytes,
-                      const char *what, pl_error *err)
+static pl_status resize(pl_room *room, pl_block *block, size_t bytes,
+                        const char *what, pl_error *err)
 {
-    PL_CHECK(!block->data);
-    if (bytes > left(room))
-        return none_left(room, bytes, what, err);
-    block->heap = pl_heap_make(bytes);
-    pl_status status = pl_heap_take(&block->heap, &block->data, bytes, 1, err);
-    if (status) {
-        block->data = NULL;
+    pl_status status = pl_lump_resize(&block->data, bytes, err);
+    if (status)
         return pl_fail_in(err, status, "%s: ", what);
-    }
+    room->taken_bytes += bytes - block->bytes;
     block->bytes = bytes;
-    room->taken_bytes += bytes;
     if (room->peak_bytes < room->taken_bytes)
         room->peak_bytes = room->taken_bytes;
     return PL_OK;
@@ -50,36 +49,36 @@ pl_status pl_room_take(pl_room *room, pl_block *block, size_t need,
         return PL_OK;
     pl_room_give_back(room, block);
     if (need > left(room))
-        return none_left(room, need, what, err);
+        return none_left(room, block, need, what, err);
     /* A little more than asked, so that pages that grow slowly don't ask
      * every time. */
     size_t spare = left(room) - need, more = need / 8;
-    return fill(room, block, need + (more < spare ? more : spare), what, err);
+    return resize(room, block, need + (more < spare ? more : spare), what, err);
 }
 
-pl_status pl_room_grow(pl_room *room, pl_block *block, size_t keep, size_t need,
+size_t pl_room_most(const pl_room *room, const pl_block *block)
+{
+    return block->bytes + left(room);
+}
+
+pl_status pl_room_grow(pl_room *room, pl_block *block, size_t need,
                        const char *what, pl_error *err)
 {
-    pl_block grown = { .data = NULL };
-    PL_CHECK(keep <= block->bytes);
+    size_t most = pl_room_most(room, block);
+    size_t wanted = block->bytes + block->bytes / 2;
     if (block->data && need <= block->bytes)
         return PL_OK;
-    size_t twice = 2 * block->bytes;
-    size_t wanted = twice > need && twice <= left(room) ? twice : need;
-    pl_status status = fill(room, &grown, wanted, what, err);
-    if (status)
-        return status;
-    if (keep > 0)
-        memcpy(grown.data, block->data, keep);
-    pl_room_give_back(room, block);
-    *block = grown;
-    return PL_OK;
+    if (need > most)
+        return none_left(room, block, need, what, err);
+    if (wanted > most)
+        wanted = most;
+    return resize(room, block, wanted > need ? wanted : need, what, err);
 }
 
 void pl_room_give_back(pl_room *room, pl_block *block)
 {
     PL_CHECK(block->bytes <= room->taken_bytes);
     room->taken_bytes -= block->bytes;
-    pl_heap_close(&block->heap);
+    pl_lump_free(block->data);
     *block = (pl_block){ .data = NULL };
 }

@@ -21,7 +21,9 @@ struct pl_source {
     const char *field;
     size_t document_bytes;
     pl_source_format format; /* as asked for */
-    pl_block packed, text;   /* buffers of the stream and its reader */
+    pl_stream_ask *ask;
+    void *ask_context;
+    pl_block packed, text; /* buffers of the stream and its reader */
 
     /* The open file, if any; the next one to open, or this one. */
     uint64_t file, done_bytes; /* of the files before it */
@@ -65,6 +67,8 @@ static pl_status fill(pl_source *s, const pl_source_options *options,
     if (status)
         return status;
     s->format = options->format;
+    s->ask = options->ask;
+    s->ask_context = options->ask_context;
     s->room = pl_room_make(options->memory_bytes - s->heap.taken_bytes);
     s->document_bytes = options->document_bytes ? options->document_bytes
                                                 : options->memory_bytes;
@@ -122,8 +126,11 @@ void pl_source_close(pl_source *source)
 
 static pl_status open_stream(pl_source *s, const char *path, pl_error *err)
 {
-    return pl_stream_open(&s->stream, path, s->packed.data, s->packed.bytes,
-                          &s->unpack, err);
+    pl_status status = pl_stream_open(&s->stream, path, s->packed.data,
+                                      s->packed.bytes, &s->unpack, err);
+    s->stream.ask = s->ask;
+    s->stream.ask_context = s->ask_context;
+    return status;
 }
 
 static pl_status open_parquet(pl_source *s, const pl_source_file *file,
@@ -380,4 +387,10 @@ uint64_t pl_source_identity(const pl_source *source)
 size_t pl_source_peak_bytes(const pl_source *source)
 {
     return source->heap.taken_bytes + source->room.peak_bytes;
+}
+
+uint64_t pl_source_wanted_bytes(const pl_source *source)
+{
+    uint64_t wanted = source->room.wanted_bytes;
+    return wanted ? source->heap.taken_bytes + wanted : 0;
 }

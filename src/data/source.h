@@ -21,6 +21,7 @@
 
 #include "base/status.h"
 #include "data/source_list.h"
+#include "data/stream.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,9 @@ typedef struct pl_source_options {
     size_t memory_bytes;
     /* The largest document of JSON lines and parquet; 0 is what fits. */
     size_t document_bytes;
+    /* Whether to stop, asked also within a document; NULL: never. */
+    pl_stream_ask *ask;
+    void *ask_context;
 } pl_source_options;
 
 typedef enum pl_piece_part {
@@ -116,5 +120,8 @@ uint64_t pl_source_done_bytes(const pl_source *source);
 uint64_t pl_source_identity(const pl_source *source);
 /* The most memory that was taken at any time; at most memory_bytes. */
 size_t pl_source_peak_bytes(const pl_source *source);
+/* After PL_E_MEMORY: the memory_bytes with which it would have gone on; 0 where
+ * nobody knows. */
+uint64_t pl_source_wanted_bytes(const pl_source *source);
 
 #endif

@@ -16,6 +16,9 @@ static pl_status read_file(pl_stream *s, unsigned char *out, size_t capacity,
                            size_t *got, pl_error *err)
 {
     pl_status status;
+    if (s->ask && s->ask(s->ask_context) == PL_STREAM_STOP)
+        return pl_fail(err, PL_E_STOPPED, "stopped while %s was read",
+                       pl_path_shown(s->file.path));
     if (s->kind == PL_STREAM_INPUT) {
         status = pl_file_read_some(&s->file, out, capacity, got, err);
     } else {

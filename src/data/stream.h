@@ -12,6 +12,11 @@
 
 typedef enum pl_stream_kind { PL_STREAM_FILE, PL_STREAM_INPUT } pl_stream_kind;
 
+/* Asked before every read of the file, so that nothing is too long to be
+ * stopped in: reading then fails with PL_E_STOPPED. */
+typedef enum pl_stream_wish { PL_STREAM_GO_ON, PL_STREAM_STOP } pl_stream_wish;
+typedef pl_stream_wish pl_stream_ask(void *context);
+
 typedef struct pl_stream {
     pl_file file;
     pl_stream_kind kind;
@@ -24,6 +29,8 @@ typedef struct pl_stream {
     uint64_t offset;      /* unpacked bytes that were given */
     uint64_t frames;      /* members or frames that are complete */
     int between_frames;
+    pl_stream_ask *ask; /* may be set once it is open; NULL: go on */
+    void *ask_context;
 } pl_stream;
 
 /* `path` "-" is standard input; a pipe is read as that is. `buffer` is used

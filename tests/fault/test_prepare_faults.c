@@ -56,14 +56,22 @@ typedef struct plan {
     double val_fraction;
     uint64_t shard_tokens;
     int stop_at; /* 0: never */
-    int asked;
+    int loads; /* handed on */
     uint64_t resumed_bytes;
 } plan;
 
 static pl_prepare_wish wish(void *context)
 {
     plan *p = context;
-    return ++p->asked == p->stop_at ? PL_PREPARE_STOP : PL_PREPARE_GO_ON;
+    return p->stop_at && p->loads >= p->stop_at ? PL_PREPARE_STOP
+                                                : PL_PREPARE_GO_ON;
+}
+
+static void progress(void *context, const pl_prepare_progress *seen)
+{
+    plan *p = context;
+    (void)seen;
+    p->loads++;
 }
 
 static pl_status prepare(plan *p)
@@ -80,6 +88,7 @@ static pl_status prepare(plan *p)
         .threads = 1,
         .memory_bytes = pl_prepare_min_bytes(1),
         .wish = wish,
+        .progress = progress,
         .context = p,
     };
     pl_prepare_result result;

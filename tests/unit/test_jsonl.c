@@ -262,8 +262,26 @@ static void a_document_above_the_limit_is_named(void **state)
     read_lines(&l, json, strlen(json), "text", 16, 7);
     assert_int_equal(l.status, PL_E_FORMAT);
     assert_int_equal(l.count, 1);
-    assert_contains(err.text, "line 2: its document is larger than the 7 "
-                              "bytes");
+    assert_contains(err.text, "line 2: its document has 8 bytes; one of 7 ");
+}
+
+/* Its size is said, though it isn't kept. */
+static void a_document_above_the_room_is_counted_to_its_end(void **state)
+{
+    static lines l;
+    size_t bytes = 4 * ROOM_BYTES;
+    char *json = malloc(bytes), expected[64];
+    (void)state;
+    assert_non_null(json);
+    memset(json, 'x', bytes);
+    memcpy(json, "{\"text\":\"", 9);
+    memcpy(json + bytes - 4, "\"}\n", 4);
+    read_lines(&l, json, bytes - 1, "text", 4096, SIZE_MAX);
+    assert_int_equal(l.status, PL_E_MEMORY);
+    snprintf(expected, sizeof expected, "its document has %zu bytes",
+             bytes - 13);
+    assert_contains(err.text, expected);
+    free(json);
 }
 
 /* A line of which all but the wanted string is far larger than memory. */
@@ -299,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_field_that_is_no_string_is_refused),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(a_document_above_the_limit_is_named),
+        cmocka_unit_test(a_document_above_the_room_is_counted_to_its_end),
         cmocka_unit_test(what_is_not_wanted_takes_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

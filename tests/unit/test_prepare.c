@@ -294,7 +294,7 @@ static void what_is_no_text_is_refused(void **state)
 
 typedef struct watch {
     uint64_t done, total;
-    int calls, stop_at;
+    int loads, stop_at; /* handed on; how many are enough */
 } watch;
 
 static void see_progress(void *context, const pl_prepare_progress *progress)
@@ -302,6 +302,7 @@ static void see_progress(void *context, const pl_prepare_progress *progress)
     watch *w = context;
     assert_true(progress->done_bytes >= w->done &&
                 progress->done_bytes <= progress->total_bytes);
+    w->loads++;
     w->done = progress->done_bytes;
     w->total = progress->total_bytes;
 }
@@ -309,7 +310,7 @@ static void see_progress(void *context, const pl_prepare_progress *progress)
 static pl_prepare_wish wish_after(void *context)
 {
     watch *w = context;
-    return ++w->calls == w->stop_at ? PL_PREPARE_STOP : PL_PREPARE_GO_ON;
+    return w->loads >= w->stop_at ? PL_PREPARE_STOP : PL_PREPARE_GO_ON;
 }
 
 static void progress_counts_both_passes(void **state)
@@ -344,6 +345,7 @@ static void a_stop_leaves_the_old_data_and_the_next_run_goes_on(void **state)
     for (;; stops++) {
         watch w = { .stop_at = 2 };
         pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_BYTE);
+        options.progress = see_progress;
         options.wish = wish_after;
         options.context = &w;
         options.shard_tokens = 5000000;
@@ -391,10 +393,12 @@ static void other_settings_begin_anew(void **state)
     const char *paths[] = { scratch_path(&dir, "text.txt") };
     watch w = { .stop_at = 3 };
     pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_BYTE);
+    options.progress = see_progress;
     options.wish = wish_after;
     options.context = &w;
     assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_STOPPED);
     options.val_fraction = 0.2;
+    options.progress = NULL;
     options.wish = NULL;
     assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_OK);
     assert_int_equal(result.resumed_bytes, 0);

@@ -47,10 +47,12 @@ static void the_limit_holds_for_all_blocks_together(void **state)
                      PL_E_MEMORY);
     assert_contains(err.text, "the page needs 600 bytes");
     assert_null(b.data);
-    /* To replace it, its own bytes count as free; to grow it, they don't. */
-    assert_int_equal(pl_room_grow(&room, &a, 600, 900, "it", &err),
-                     PL_E_MEMORY);
-    assert_int_equal(a.bytes >= 600, 1);
+    assert_int_equal(room.wanted_bytes, a.bytes + 600);
+    /* To replace it and to grow it, its own bytes count as free. */
+    assert_int_equal(pl_room_grow(&room, &a, 1001, "it", &err), PL_E_MEMORY);
+    assert_int_equal(room.wanted_bytes, 1001);
+    assert_in_range(a.bytes, 600, 999);
+    assert_int_equal(pl_room_grow(&room, &a, 900, "it", &err), PL_OK);
     assert_int_equal(pl_room_take(&room, &a, 1000, "it", &err), PL_OK);
     assert_int_equal(pl_room_take(&room, &a, SIZE_MAX, "it", &err),
                      PL_E_MEMORY);
@@ -64,15 +66,30 @@ static void growing_keeps_what_was_there(void **state)
     pl_block block = { .data = NULL };
     (void)state;
     for (size_t bytes = 1; bytes < 5000; bytes += 7) {
-        assert_int_equal(pl_room_grow(&room, &block, bytes > 7 ? bytes - 7 : 0,
-                                      bytes, "it", &err),
-                         PL_OK);
+        assert_int_equal(pl_room_grow(&room, &block, bytes, "it", &err), PL_OK);
         for (size_t i = bytes > 7 ? bytes - 7 : 0; i < bytes; i++)
             block.data[i] = (unsigned char)(i * 31);
         for (size_t i = 0; i < bytes; i++)
             assert_int_equal(block.data[i], (unsigned char)(i * 31));
     }
     pl_room_give_back(&room, &block);
+}
+
+/* However little is asked for each time, and however near the end is. */
+static void growing_byte_by_byte_takes_few_steps(void **state)
+{
+    pl_room room = pl_room_make(1000000);
+    pl_block block = { .data = NULL };
+    size_t steps = 0, before = 0;
+    (void)state;
+    for (size_t bytes = 1; bytes <= 1000000; bytes++) {
+        assert_int_equal(pl_room_grow(&room, &block, bytes, "it", &err), PL_OK);
+        steps += block.bytes != before;
+        before = block.bytes;
+    }
+    assert_in_range(steps, 2, 50);
+    pl_room_give_back(&room, &block);
+    assert_int_equal(room.taken_bytes, 0);
 }
 
 int main(void)
@@ -82,6 +99,7 @@ int main(void)
         cmocka_unit_test(a_block_that_suffices_stays),
         cmocka_unit_test(the_limit_holds_for_all_blocks_together),
         cmocka_unit_test(growing_keeps_what_was_there),
+        cmocka_unit_test(growing_byte_by_byte_takes_few_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
