@@ -217,6 +217,19 @@ PL_MUST_CHECK pl_status pl_file_same_disk(const pl_file *file, const char *path,
 PL_MUST_CHECK pl_status pl_disk_look(const char *path, pl_disk_medium *medium,
                                      pl_error *err);
 
+/* ---- limits of this process ---- */
+
+/* How large a file it may write (ulimit -f); UINT64_MAX: any. A write beyond it
+ * is an error where SIGXFSZ is ignored, else the end of the process. */
+uint64_t pl_file_limit_bytes(void);
+
+enum { PL_FILE_MOST_SPARE = 16 };
+
+/* PL_E_IO unless `count` more files can be open at once (ulimit -n): tries it,
+ * with copies of an open file's descriptor, which are closed again. */
+PL_MUST_CHECK pl_status pl_file_spare(const pl_file *file, size_t count,
+                                      pl_error *err);
+
 /* ---- faults, for tests ---- */
 
 /* The nth system call from now (1 = the next) that reads or changes the world

@@ -68,6 +68,9 @@ const char *pl_file_hint(int error)
     case ENOSPC:
     case EDQUOT:
         return ". Free some space on that disk or choose a folder on another";
+    case EFBIG:
+        return ". Raise this process's limit on files (ulimit -f unlimited), "
+               "or choose a disk that takes larger ones";
     case EMFILE:
     case ENFILE:
         return ". Too many files are open: raise the limit (ulimit -n)";

@@ -3,6 +3,7 @@
 #include "cli/term.h"
 
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,6 +107,7 @@ int main(int argc, char **argv)
     /* Fixed, what is as large goes back to the system when it is freed: else
      * the library raises it, and keeps holes. */
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc < 2 || strcmp(argv[1], "--help") == 0 ||
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();

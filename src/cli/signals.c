@@ -40,9 +40,7 @@ void pl_cli_catch_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    /* a reader that went away, a file size limit: errors, not deaths */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away: no death */
 }
 
 void pl_cli_catch_gentle_signal(void)

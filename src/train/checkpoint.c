@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+static const char model_name[] = "model.safetensors";
+static const char optimizer_name[] = "optimizer.safetensors";
+
 /* ---- tensors ---- */
 
 typedef struct kept {
@@ -42,15 +45,25 @@ static pl_tensor_source source_of(kept *k)
     };
 }
 
+static uint64_t bytes_of(pl_session *session, pl_tensors_file file)
+{
+    kept k = { session, file };
+    pl_tensor_source source = source_of(&k);
+    return pl_safetensors_size(&source);
+}
+
 uint64_t pl_checkpoint_bytes(pl_session *session)
 {
-    uint64_t bytes = 0;
-    for (int file = PL_TENSORS_MODEL; file <= PL_TENSORS_OPTIMIZER; file++) {
-        kept k = { session, (pl_tensors_file)file };
-        pl_tensor_source source = source_of(&k);
-        bytes += pl_safetensors_size(&source);
-    }
-    return bytes;
+    return bytes_of(session, PL_TENSORS_MODEL) +
+           bytes_of(session, PL_TENSORS_OPTIMIZER);
+}
+
+const char *pl_checkpoint_largest(pl_session *session, uint64_t *bytes)
+{
+    const uint64_t model = bytes_of(session, PL_TENSORS_MODEL);
+    const uint64_t optimizer = bytes_of(session, PL_TENSORS_OPTIMIZER);
+    *bytes = model > optimizer ? model : optimizer;
+    return model > optimizer ? model_name : optimizer_name;
 }
 
 /* ---- files ---- */
@@ -167,11 +180,9 @@ static pl_status write_all(writing *w, pl_error *err)
 {
     char path[PL_PATH_BYTES];
     size_t bytes;
-    pl_status status = write_tensors(w, "model.safetensors", PL_TENSORS_MODEL,
-                                     err);
+    pl_status status = write_tensors(w, model_name, PL_TENSORS_MODEL, err);
     if (!status)
-        status = write_tensors(w, "optimizer.safetensors", PL_TENSORS_OPTIMIZER,
-                               err);
+        status = write_tensors(w, optimizer_name, PL_TENSORS_OPTIMIZER, err);
     if (!status)
         status = write_texts(w, err);
     if (!status)

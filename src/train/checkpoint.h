@@ -43,6 +43,9 @@ PL_MUST_CHECK pl_status pl_checkpoint_save(pl_session *session, pl_error *err);
 /* Bytes on disk of a checkpoint, about: its tensors. */
 uint64_t pl_checkpoint_bytes(pl_session *session);
 
+/* The larger of its two files of tensors: its name, and its bytes. */
+const char *pl_checkpoint_largest(pl_session *session, uint64_t *bytes);
+
 /* The JSON files, into session->text; *bytes without the zero. */
 PL_MUST_CHECK pl_status pl_checkpoint_state_text(pl_session *session,
                                                  size_t *bytes, pl_error *err);

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/threads.h"
 #include "data/batch.h"
+#include "train/limits.h"
 #include "train/pretrained.h"
 #include "train/rehearse.h"
 #include "train/resume.h"
@@ -242,6 +243,11 @@ static pl_status open_surroundings(pl_session *session,
             beginning_of(config) == FROM_CHECKPOINT ? PL_OUTDIR_RESUMED
                                                     : PL_OUTDIR_NEW,
             session->log, err);
+    if (!status && writes) {
+        status = pl_limits_check(session, err);
+        if (status)
+            pl_outdir_close(&session->outdir);
+    }
     if (status)
         pl_dataset_close(&session->dataset);
     return status;

@@ -1,0 +1,44 @@
+/* limits.c: see limits.h. */
+#include "train/limits.h"
+#include "base/file.h"
+#include "train/checkpoint.h"
+
+#include <inttypes.h>
+
+enum {
+    /* metrics.jsonl and TensorBoard's stay open; a save copies the first, from
+     * one file to another, which is the most it has open at once */
+    OPEN_FILES = 2 + 2,
+    /* of an update, in TensorBoard's file, the larger one: about */
+    UPDATE_BYTES = 280,
+};
+
+static pl_status check_size(pl_session *session, pl_error *err)
+{
+    const uint64_t limit = pl_file_limit_bytes();
+    uint64_t bytes;
+    const char *name = pl_checkpoint_largest(session, &bytes);
+    if (bytes > limit)
+        return pl_fail(err, PL_E_IO,
+                       "a checkpoint's %s has %" PRIu64
+                       " bytes, and this process may write files of at most "
+                       "%" PRIu64 " (ulimit -f): no save would succeed. Raise "
+                       "the limit (ulimit -f unlimited)",
+                       name, bytes, limit);
+    if ((uint64_t)session->config->max_iters > limit / UPDATE_BYTES)
+        pl_log_say(session->log, PL_LOG_WARN,
+                   "this process may write files of at most %" PRIu64
+                   " bytes (ulimit -f): the metrics of this run will end at "
+                   "about iteration %" PRIu64 " of %" PRIu64
+                   ". Checkpoints fit. Raise the limit (ulimit -f unlimited)",
+                   limit, limit / UPDATE_BYTES,
+                   (uint64_t)session->config->max_iters);
+    return PL_OK;
+}
+
+pl_status pl_limits_check(pl_session *session, pl_error *err)
+{
+    pl_status status = check_size(session, err);
+    return status ? status
+                  : pl_file_spare(&session->outdir.lock, OPEN_FILES, err);
+}
