@@ -3,8 +3,10 @@
  * stands. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/term.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct reader {
@@ -27,6 +29,27 @@ static int is_config(const reader *r, const char *argument)
     return r->command->reads_configs && ends_with(argument, ".py");
 }
 
+/* ---- files ---- */
+
+/* A file that a config names; there may be none. */
+static pl_status read_other(void *context, const char *path, char **text,
+                            size_t *bytes, pl_heap *heap, pl_error *err)
+{
+    pl_file_kind kind;
+    (void)context;
+    *text = NULL;
+    pl_status status = pl_file_look(path, &kind, err);
+    if (status || kind != PL_FILE_PLAIN)
+        return status;
+    return pl_file_read_all(path, PL_CONFIG_MAX_BYTES, heap, text, bytes, err);
+}
+
+static const char *variable(void *context, const char *name)
+{
+    (void)context;
+    return getenv(name);
+}
+
 static pl_status read_file(const reader *r, const char *path, pl_error *err)
 {
     char *text;
@@ -35,7 +58,9 @@ static pl_status read_file(const reader *r, const char *path, pl_error *err)
                                         &text, &bytes, err);
     if (status)
         return status;
-    return pl_config_parse(&r->args->config, text, bytes, path, r->heap, err);
+    const pl_config_host host = { read_other, variable, NULL, &pl_term_log };
+    return pl_config_read(&r->args->config, text, bytes, path, &host, r->heap,
+                          err);
 }
 
 /* A name: of a config file, or of what the command works on. */

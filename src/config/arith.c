@@ -5,10 +5,23 @@
 #include <string.h>
 
 static const char *const signs[] = {
-    [PL_OP_ADD] = "+",    [PL_OP_SUBTRACT] = "-",      [PL_OP_MULTIPLY] = "*",
-    [PL_OP_DIVIDE] = "/", [PL_OP_FLOOR_DIVIDE] = "//", [PL_OP_MODULO] = "%",
-    [PL_OP_POWER] = "**",
+    [PL_OP_ADD] = "+",           [PL_OP_SUBTRACT] = "-",
+    [PL_OP_MULTIPLY] = "*",      [PL_OP_DIVIDE] = "/",
+    [PL_OP_FLOOR_DIVIDE] = "//", [PL_OP_MODULO] = "%",
+    [PL_OP_POWER] = "**",        [PL_OP_SHIFT_LEFT] = "<<",
+    [PL_OP_SHIFT_RIGHT] = ">>",  [PL_OP_BIT_AND] = "&",
+    [PL_OP_BIT_XOR] = "^",       [PL_OP_BIT_OR] = "|",
+    [PL_OP_LESS] = "<",          [PL_OP_LESS_EQUAL] = "<=",
+    [PL_OP_GREATER] = ">",       [PL_OP_GREATER_EQUAL] = ">=",
+    [PL_OP_EQUAL] = "==",        [PL_OP_NOT_EQUAL] = "!=",
+    [PL_OP_IN] = "in",           [PL_OP_NOT_IN] = "not in",
+    [PL_OP_IS] = "is",           [PL_OP_IS_NOT] = "is not",
 };
+
+const char *pl_operator_sign(pl_operator op)
+{
+    return signs[op];
+}
 
 static pl_status too_large(pl_error *err)
 {
@@ -100,9 +113,7 @@ static pl_status combine_reals(pl_value *out, pl_operator op, double a,
         return PL_OK;
     case PL_OP_POWER:
         return combine_power(out, a, b, err);
-    case PL_OP_DIVIDE:
-    case PL_OP_FLOOR_DIVIDE:
-    case PL_OP_MODULO:
+    default:
         break;
     }
     if (b == 0.0)
@@ -128,6 +139,24 @@ static pl_status whole_power(pl_value *out, int64_t base, int64_t exponent,
             return too_large(err);
     }
     *out = pl_value_int(power);
+    return PL_OK;
+}
+
+static pl_status shift(pl_value *out, pl_operator op, int64_t a, int64_t b,
+                       pl_error *err)
+{
+    if (b < 0)
+        return pl_fail(err, PL_E_CONFIG, "a negative shift");
+    if (op == PL_OP_SHIFT_RIGHT) { /* towards minus infinity */
+        *out = pl_value_int(b > 62 ? (a < 0 ? -1 : 0)
+                                   : (a < 0 ? ~(~a >> b) : a >> b));
+        return PL_OK;
+    }
+    int64_t result = 0;
+    if (a != 0 &&
+        (b > 62 || __builtin_mul_overflow(a, (int64_t)1 << b, &result)))
+        return too_large(err);
+    *out = pl_value_int(result);
     return PL_OK;
 }
 
@@ -166,6 +195,18 @@ static pl_status combine_wholes(pl_value *out, pl_operator op, int64_t a,
         else
             result = a / b - (round_down ? 1 : 0);
         break;
+    case PL_OP_SHIFT_LEFT:
+    case PL_OP_SHIFT_RIGHT:
+        return shift(out, op, a, b, err);
+    case PL_OP_BIT_AND:
+        result = a & b;
+        break;
+    case PL_OP_BIT_XOR:
+        result = a ^ b;
+        break;
+    default:
+        result = a | b;
+        break;
     }
     if (!fits)
         return too_large(err);
@@ -175,19 +216,22 @@ static pl_status combine_wholes(pl_value *out, pl_operator op, int64_t a,
 
 /* ---- strings and lists ---- */
 
-static pl_status join_texts(pl_value *out, const char *a, const char *b,
-                            pl_heap *heap, pl_error *err)
+/* `times` copies of a, then b. */
+static pl_status join_texts(pl_value *out, const char *a, int64_t times,
+                            const char *b, pl_heap *heap, pl_error *err)
 {
     size_t na = strlen(a), nb = strlen(b);
+    size_t copies = times > 0 && na > 0 ? (size_t)times : 0;
     char *text = NULL;
-    if (na + nb > PL_VALUE_MAX_BYTES)
+    if (copies > PL_VALUE_MAX_BYTES || copies * na + nb > PL_VALUE_MAX_BYTES)
         return pl_fail(err, PL_E_CONFIG, "the string is longer than %d bytes",
                        PL_VALUE_MAX_BYTES);
-    pl_status status = pl_heap_take(heap, &text, na + nb + 1, 1, err);
+    pl_status status = pl_heap_take(heap, &text, copies * na + nb + 1, 1, err);
     if (status != PL_OK)
         return status;
-    memcpy(text, a, na);
-    memcpy(text + na, b, nb);
+    for (size_t i = 0; i < copies; i++)
+        memcpy(text + i * na, a, na);
+    memcpy(text + copies * na, b, nb);
     *out = pl_value_text(text);
     return PL_OK;
 }
@@ -196,10 +240,11 @@ static pl_status join_texts(pl_value *out, const char *a, const char *b,
 static pl_status join_lists(pl_value *out, const pl_value *a, int64_t times,
                             const pl_value *b, pl_heap *heap, pl_error *err)
 {
-    int64_t *items = NULL;
+    pl_value *items = NULL;
     size_t copies = times > 0 && a->count > 0 ? (size_t)times : 0;
     if (copies > PL_VALUE_MAX_ITEMS ||
-        copies * a->count + b->count > PL_VALUE_MAX_ITEMS)
+        copies * a->count + b->count > PL_VALUE_MAX_ITEMS ||
+        copies * a->weight + b->weight > PL_VALUE_MAX_ITEMS)
         return pl_fail(err, PL_E_CONFIG, "the list has more than %d items",
                        PL_VALUE_MAX_ITEMS);
     size_t count = copies * a->count + b->count;
@@ -209,26 +254,46 @@ static pl_status join_lists(pl_value *out, const pl_value *a, int64_t times,
     for (size_t i = 0; i < count; i++)
         items[i] = i < copies * a->count ? a->items[i % a->count]
                                          : b->items[i - copies * a->count];
-    *out = pl_value_list(items, count);
+    *out = a->tuple ? pl_value_tuple(items, count)
+                    : pl_value_list(items, count);
     return PL_OK;
+}
+
+/* A string or a list, so many times. */
+static pl_status repeat(pl_value *out, const pl_value *a, int64_t times,
+                        pl_heap *heap, pl_error *err)
+{
+    const pl_value empty = pl_value_list(NULL, 0);
+    return a->kind == PL_VALUE_TEXT
+               ? join_texts(out, a->text, times, "", heap, err)
+               : join_lists(out, a, times, &empty, heap, err);
+}
+
+static bool is_sequence(const pl_value *value)
+{
+    return value->kind == PL_VALUE_TEXT || value->kind == PL_VALUE_LIST;
 }
 
 pl_status pl_value_combine(pl_value *out, pl_operator op, const pl_value *a,
                            const pl_value *b, pl_heap *heap, pl_error *err)
 {
-    const pl_value empty = pl_value_list(NULL, 0);
+    if (op >= PL_OP_LESS)
+        return pl_value_compare(out, op, a, b, err);
     if (is_whole(a) && is_whole(b))
         return combine_wholes(out, op, whole_of(a), whole_of(b), err);
-    if (is_number(a) && is_number(b))
+    if (is_number(a) && is_number(b) && op <= PL_OP_POWER)
         return combine_reals(out, op, real_of(a), real_of(b), err);
     if (op == PL_OP_ADD && a->kind == PL_VALUE_TEXT && b->kind == a->kind)
-        return join_texts(out, a->text, b->text, heap, err);
-    if (op == PL_OP_ADD && a->kind == PL_VALUE_LIST && b->kind == a->kind)
+        return join_texts(out, a->text, 1, b->text, heap, err);
+    if (op == PL_OP_ADD && a->kind == PL_VALUE_LIST && b->kind == a->kind &&
+        a->tuple == b->tuple)
         return join_lists(out, a, 1, b, heap, err);
-    if (op == PL_OP_MULTIPLY && a->kind == PL_VALUE_LIST && is_whole(b))
-        return join_lists(out, a, whole_of(b), &empty, heap, err);
-    if (op == PL_OP_MULTIPLY && b->kind == PL_VALUE_LIST && is_whole(a))
-        return join_lists(out, b, whole_of(a), &empty, heap, err);
+    if (op == PL_OP_MULTIPLY && is_sequence(a) && is_whole(b))
+        return repeat(out, a, whole_of(b), heap, err);
+    if (op == PL_OP_MULTIPLY && is_sequence(b) && is_whole(a))
+        return repeat(out, b, whole_of(a), heap, err);
+    if (op == PL_OP_MODULO && a->kind == PL_VALUE_TEXT)
+        return pl_value_percent(out, a->text, b, heap, err);
     return pl_fail(err, PL_E_CONFIG, "%s %s %s is not defined here",
                    pl_value_kind_name(a->kind), signs[op],
                    pl_value_kind_name(b->kind));

@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,12 +132,16 @@ static pl_status set_levels(pl_checkpointing *to, pl_key key,
                                   .level = (int)value->whole };
         return PL_OK;
     case PL_VALUE_LIST:
-        for (size_t i = 0; i < value->count; i++)
-            if (!in_range(row, value->items[i]))
+        for (size_t i = 0; i < value->count; i++) {
+            char found[PL_VALUE_BRIEF_BYTES];
+            pl_value_brief(&value->items[i], found);
+            if (value->items[i].kind != PL_VALUE_INT ||
+                !in_range(row, value->items[i].whole))
                 return pl_fail(err, PL_E_CONFIG,
-                               "%s: item %zu of the list is %" PRId64
-                               ", but levels go from 0 to %d",
-                               row->name, i + 1, value->items[i], PL_MAX_LEVEL);
+                               "%s: item %zu of the list is %s, but levels are "
+                               "whole numbers from 0 to %d",
+                               row->name, i + 1, found, PL_MAX_LEVEL);
+        }
         *to = (pl_checkpointing){ .kind = PL_CHECKPOINTING_LIST,
                                   .levels = value->items,
                                   .count = value->count };
@@ -146,6 +149,7 @@ static pl_status set_levels(pl_checkpointing *to, pl_key key,
     case PL_VALUE_NONE:
     case PL_VALUE_FLOAT:
     case PL_VALUE_TEXT:
+    case PL_VALUE_UNKNOWN:
         break;
     }
     return wrong_type(row, key, value, err);

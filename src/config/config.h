@@ -1,8 +1,9 @@
 /* config.h: the settings of a run and where each came from.
  *
  * Owns the typed struct, nanoGPT's .py config files, `--key=value` and the
- * checks. Opens no file and prints nothing: the caller gives text and takes
- * text. Later calls win, and later lines within a file.
+ * checks. Opens no file and prints nothing: the caller gives text, and a way
+ * to more of it, and takes text. Later calls win, and later lines within a
+ * file.
  *
  *     pl_config cfg = pl_config_make_default();
  *     pl_config_parse(&cfg, text, bytes, "config/train_x.py", &heap, &err);
@@ -13,6 +14,7 @@
 #define PL_CONFIG_CONFIG_H
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "config/keys.h"
 #include "config/value.h"
@@ -27,9 +29,9 @@ typedef enum pl_checkpointing_kind {
 
 typedef struct pl_checkpointing {
     pl_checkpointing_kind kind;
-    int level;             /* of LEVEL: 0 to PL_MAX_LEVEL */
-    const int64_t *levels; /* of LIST: each 0 to PL_MAX_LEVEL */
-    size_t count;          /* of LIST: n_layer, after pl_config_check */
+    int level;              /* of LEVEL: 0 to PL_MAX_LEVEL */
+    const pl_value *levels; /* of LIST: ints, each 0 to PL_MAX_LEVEL */
+    size_t count;           /* of LIST: n_layer, after pl_config_check */
 } pl_checkpointing;
 
 /* A key that has no effect here: what it was set to, as Python. */
@@ -78,6 +80,25 @@ pl_config pl_config_make_default(void);
 PL_MUST_CHECK pl_status pl_config_parse(pl_config *cfg, const char *text,
                                         size_t bytes, const char *name,
                                         pl_heap *heap, pl_error *err);
+
+/* What a config file may ask of the world around it. */
+typedef struct pl_config_host {
+    /* The text of the file at `path`; *text is NULL where there is none. */
+    pl_status (*read)(void *context, const char *path, char **text,
+                      size_t *bytes, pl_heap *heap, pl_error *err);
+    /* A variable of the environment, or NULL. */
+    const char *(*variable)(void *context, const char *name);
+    void *context;
+    const pl_log *log; /* may be NULL */
+} pl_config_host;
+
+/* The same for a file that may read others (from config.x import *) and the
+ * environment. These are read as config files are, never run; messages and
+ * origins name the file that really has the line. */
+PL_MUST_CHECK pl_status pl_config_read(pl_config *cfg, const char *text,
+                                       size_t bytes, const char *name,
+                                       const pl_config_host *host,
+                                       pl_heap *heap, pl_error *err);
 
 /* One argument "--key=value". A string may be quoted or not; other values are
  * written as in a file. `commands` has the bits of the command that asks: a

@@ -39,7 +39,7 @@ static void show_line(const pl_lexer *lexer, size_t offset, pl_error *err)
         begin--;
     while (begin < offset && !pl_utf8_starts(text[begin]))
         begin++;
-    while (end < lexer->bytes && text[end] != '\n' && text[end] != '\r' &&
+    while (end < lexer->shown && text[end] != '\n' && text[end] != '\r' &&
            (end - begin < SHOWN || !pl_utf8_starts(text[end])))
         end++;
     char line[2 * SHOWN + 16], caret[2 * SHOWN + 16];
@@ -101,10 +101,11 @@ pl_status pl_lexer_open(pl_lexer *lexer, const char *name, const char *text,
         lexer->text += 3;
         lexer->bytes -= 3;
     }
+    lexer->shown = lexer->bytes;
     size_t valid = pl_utf8_text_bytes(lexer->text, lexer->bytes);
     if (valid < lexer->bytes) {
         unsigned byte = (unsigned char)lexer->text[valid];
-        lexer->bytes = valid; /* no more of it is shown */
+        lexer->shown = valid;
         return pl_lexer_fail(lexer, valid, err,
                              "the byte 0x%02x is not UTF-8 text, which is all "
                              "that is read",
@@ -233,7 +234,7 @@ static size_t sign_bytes(const pl_lexer *lexer)
             memcmp(lexer->text + lexer->at, wide[i], bytes) == 0)
             return bytes;
     }
-    return strchr("()[]{}+-*/%=,;:.@&|^~<>", lexer->text[lexer->at]) ? 1 : 0;
+    return strchr("()[]{}+-*/%=,;:.@&|^~<>!", lexer->text[lexer->at]) ? 1 : 0;
 }
 
 /* Keeps the stack of open brackets; they must match. */

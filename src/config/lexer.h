@@ -26,7 +26,8 @@ enum { PL_MAX_NESTING = 64 };
 typedef struct pl_lexer {
     const char *name; /* of the file; NULL: the command line */
     const char *text;
-    size_t bytes;
+    size_t bytes; /* that are read */
+    size_t shown; /* that a message may show */
     size_t at;
     size_t opened[PL_MAX_NESTING]; /* where brackets were opened */
     size_t depth;
@@ -51,10 +52,19 @@ void pl_lexer_locate(const pl_lexer *lexer, size_t offset, int *line,
 PL_MUST_CHECK pl_status pl_lexer_number(const pl_lexer *lexer, pl_token token,
                                         pl_value *out, pl_error *err);
 
-/* The string that the token is, its escapes resolved. */
-PL_MUST_CHECK pl_status pl_lexer_string(const pl_lexer *lexer, pl_token token,
-                                        pl_value *out, pl_heap *heap,
-                                        pl_error *err);
+/* A string token: what is between its quotes, and its prefixes. */
+typedef struct pl_quoted {
+    size_t begin, end;
+    bool raw, format; /* r'' and f'' */
+} pl_quoted;
+
+PL_MUST_CHECK pl_status pl_lexer_quotes(const pl_lexer *lexer, pl_token token,
+                                        pl_quoted *out, pl_error *err);
+
+/* The text of [begin, end) inside a string token, its escapes resolved. */
+PL_MUST_CHECK pl_status pl_lexer_string(const pl_lexer *lexer, size_t begin,
+                                        size_t end, bool raw, pl_value *out,
+                                        pl_heap *heap, pl_error *err);
 
 /* PL_E_CONFIG with place, message, line and a caret under `offset`. */
 PL_PRINTF(4, 5)

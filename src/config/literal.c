@@ -164,8 +164,8 @@ static pl_status unquote_escape(unquoter *u)
 {
     static const char known[] = "abfnrtv\\'\"", meant[] = "\a\b\f\n\r\t\v\\'\"";
     const char *text = u->lexer->text;
-    char c = text[u->at];
-    const char *simple = strchr(known, c);
+    char c = u->at < u->end ? text[u->at] : '\0'; /* before a field */
+    const char *simple = c ? strchr(known, c) : NULL;
     if (simple) {
         u->at++;
         u->out[u->used++] = meant[simple - known];
@@ -212,30 +212,36 @@ static pl_status unquote(unquoter *u, bool raw)
     return PL_OK;
 }
 
-pl_status pl_lexer_string(const pl_lexer *lexer, pl_token token, pl_value *out,
-                          pl_heap *heap, pl_error *err)
+pl_status pl_lexer_quotes(const pl_lexer *lexer, pl_token token, pl_quoted *out,
+                          pl_error *err)
 {
     const char *text = lexer->text;
     size_t begin = token.begin;
-    bool raw = false;
+    *out = (pl_quoted){ 0, 0, false, false };
     for (; text[begin] != '\'' && text[begin] != '"'; begin++) {
         char prefix = (char)(text[begin] | 32);
-        raw |= prefix == 'r';
-        if (prefix == 'f' || prefix == 'b')
+        out->raw |= prefix == 'r';
+        out->format |= prefix == 'f';
+        if (prefix == 'b')
             return pl_lexer_fail(lexer, token.begin, err,
-                                 "%s is not accepted: write a plain string, "
-                                 "joined with + where needed",
-                                 prefix == 'f' ? "an f-string"
-                                               : "a bytes literal");
+                                 "a bytes literal is not accepted: write a "
+                                 "plain string");
     }
     size_t wide = token.end - begin >= 6 && text[begin + 1] == text[begin] &&
                           text[begin + 2] == text[begin]
                       ? 3
                       : 1;
-    unquoter u = { lexer, begin + wide, token.end - wide, NULL, 0, err };
+    out->begin = begin + wide;
+    out->end = token.end - wide;
+    return PL_OK;
+}
+
+pl_status pl_lexer_string(const pl_lexer *lexer, size_t begin, size_t end,
+                          bool raw, pl_value *out, pl_heap *heap, pl_error *err)
+{
+    unquoter u = { lexer, begin, end, NULL, 0, err };
     /* The longest growth: an escape of two bytes (\1) gives at most two. */
-    size_t room = token.end - token.begin + 4;
-    pl_status status = pl_heap_take(heap, &u.out, room, 1, err);
+    pl_status status = pl_heap_take(heap, &u.out, end - begin + 4, 1, err);
     if (status != PL_OK)
         return status;
     status = unquote(&u, raw);

@@ -1,22 +1,31 @@
 /* parse.c: expressions by recursive descent, of bounded depth.
  *
- *     sum      product { (+ | -) product }
- *     product  sign { (* | / | // | %) sign }
- *     sign     (+ | -) sign | power
- *     power    atom [ ** sign ]
- *     atom     number | strings | name | ( sum ) | [ sum, ... ]
+ *     expression  or [ if or else expression ]
+ *     or          and { or and },  and  not { and not },  not  [not] comparison
+ *     comparison  binary { (< | == | in | is | ...) binary }
+ *     binary      sign { (| ^ & << >> + - * / // %) sign }, by precedence
+ *     sign        (+ | - | ~) sign | power
+ *     power       primary [ ** sign ]
+ *     primary     atom { . name | ( arguments ) | [ index ] }
+ *     atom        number | strings | name | ( ... ) | [ ... ]
  *
- * Every recursion passes through `sign`, which counts the depth. */
+ * Every recursion passes through `sign` or an `else`, which count the depth.
+ * Both sides of `if`, `and` and `or` are evaluated: nothing here has effects,
+ * and what fails is an unknown value that nobody needs. */
 #include "config/parse.h"
 
 #include <string.h>
 
-#define ACCEPTED                                                               \
-    "a value is made of numbers, strings, True, False, None, names of keys, "  \
-    "lists of ints, + - * / // %% ** and parentheses"
+/* Of values that one expression or file makes. */
+enum { MAX_SPENT_BYTES = 8 << 20 };
 
 pl_status pl_parser_advance(pl_parser *parser, pl_error *err)
 {
+    /* a file that computes without end ends here */
+    if (parser->heap->taken_bytes - parser->heap_begin > MAX_SPENT_BYTES)
+        return pl_lexer_fail(&parser->lexer, parser->token.begin, err,
+                             "the values so far take more than %d MB",
+                             MAX_SPENT_BYTES >> 20);
     return pl_lexer_next(&parser->lexer, &parser->token, err);
 }
 
@@ -32,211 +41,58 @@ pl_status pl_parser_refuse(const pl_parser *parser, pl_error *err)
     size_t bytes = token.end - token.begin;
     if (token.kind == PL_TOKEN_END || token.kind == PL_TOKEN_NEWLINE)
         return pl_lexer_fail(lexer, token.begin, err,
-                             "a value is missing here: " ACCEPTED);
-    if (pl_parser_sees(parser, "("))
-        return pl_lexer_fail(lexer, token.begin, err,
-                             "function calls are not evaluated: " ACCEPTED);
+                             "a value is missing here: " PL_ACCEPTED);
     if (pl_parser_sees(parser, "="))
         return pl_lexer_fail(lexer, token.begin, err,
-                             "one assignment at a time: write key = value on a "
-                             "line of its own");
-    if (pl_parser_sees(parser, ","))
-        return pl_lexer_fail(lexer, token.begin, err,
-                             "a tuple is not accepted: " ACCEPTED);
+                             "only names can be assigned to: write key = value "
+                             "on a line of its own");
     return pl_lexer_fail(
-        lexer, token.begin, err, "'%.*s' is not accepted here: " ACCEPTED,
+        lexer, token.begin, err, "'%.*s' is not accepted here: " PL_ACCEPTED,
         bytes < 30 ? (int)bytes : 30, lexer->text + token.begin);
 }
 
-pl_status pl_parser_strings(pl_parser *parser, pl_value *out, pl_error *err)
+/* ---- unknown values ---- */
+
+pl_status pl_parser_unknown(pl_parser *parser, size_t at, pl_status status,
+                            pl_error *why, pl_value *out, pl_error *err)
 {
-    pl_status status = pl_lexer_string(&parser->lexer, parser->token, out,
-                                       parser->heap, err);
-    if (status == PL_OK)
-        status = pl_parser_advance(parser, err);
-    while (status == PL_OK && parser->token.kind == PL_TOKEN_STRING) {
-        size_t at = parser->token.begin;
-        pl_value more, first = *out;
-        status = pl_lexer_string(&parser->lexer, parser->token, &more,
-                                 parser->heap, err);
-        if (status != PL_OK)
-            break;
-        status = pl_value_combine(out, PL_OP_ADD, &first, &more, parser->heap,
-                                  err);
-        if (status != PL_OK)
-            return pl_lexer_place(&parser->lexer, at, status, err);
-        status = pl_parser_advance(parser, err);
-    }
+    const char *text = NULL;
+    if (status != PL_E_CONFIG)
+        return pl_fail(err, status, "%s", why->text);
+    pl_lexer_place(&parser->lexer, at, status, why);
+    status = pl_heap_text(parser->heap, &text, why->text, strlen(why->text),
+                          err);
+    *out = pl_value_unknown(text);
     return status;
 }
 
-/* ---- names ---- */
-
-/* A key without effect has Python text as its value. */
-static pl_status ignored_value(const pl_parser *parser, size_t at, pl_key key,
-                               pl_value *out, pl_error *err)
+pl_status pl_parser_combine(pl_parser *parser, size_t at, pl_operator op,
+                            pl_value *left, const pl_value *right,
+                            pl_error *err)
 {
-    pl_ignored ignored;
-    const pl_key_info *row = pl_key_row(key);
-    memcpy(&ignored, (const char *)parser->cfg + row->offset, sizeof ignored);
-    if (!ignored.literal)
-        return pl_lexer_fail(&parser->lexer, at, err,
-                             "the value of '%s' is not known: it was set to an "
-                             "expression that is not evaluated",
-                             row->name);
-    pl_parser inner = { .cfg = parser->cfg,
-                        .names = PL_NAMES_NONE,
-                        .heap = parser->heap };
-    pl_status status = pl_lexer_open(&inner.lexer, row->name, ignored.text,
-                                     strlen(ignored.text), err);
-    if (status == PL_OK)
-        status = pl_parser_advance(&inner, err);
-    if (status == PL_OK)
-        status = pl_parser_expression(&inner, out, err);
-    return status;
-}
-
-static pl_status unknown_name(const pl_parser *parser, pl_token token,
-                              pl_error *err)
-{
-    static const char *const python[][2] = {
-        { "true", "True" },   { "TRUE", "True" },   { "yes", "True" },
-        { "false", "False" }, { "FALSE", "False" }, { "no", "False" },
-        { "none", "None" },   { "null", "None" },   { "nil", "None" },
-    };
-    const pl_lexer *lexer = &parser->lexer;
-    const char *name = lexer->text + token.begin;
-    size_t bytes = token.end - token.begin;
-    int shown = bytes < 40 ? (int)bytes : 40;
-    for (size_t i = 0; i < sizeof python / sizeof *python; i++)
-        if (pl_lexer_is(lexer, token, python[i][0]))
-            return pl_lexer_fail(lexer, token.begin, err,
-                                 "'%s' is not a value in Python: write %s",
-                                 python[i][0], python[i][1]);
-    pl_key nearest = pl_key_nearest(name, bytes);
-    if (nearest != PL_KEY_COUNT)
-        return pl_lexer_fail(lexer, token.begin, err,
-                             "unknown name '%.*s': did you mean '%s'? (a "
-                             "string needs quotes)",
-                             shown, name, pl_key_row(nearest)->name);
-    return pl_lexer_fail(lexer, token.begin, err,
-                         "unknown name '%.*s': a name must be that of a key, a "
-                         "string needs quotes",
-                         shown, name);
-}
-
-static pl_status parse_name(pl_parser *parser, pl_value *out, pl_error *err)
-{
-    pl_token token = parser->token;
-    const char *name = parser->lexer.text + token.begin;
-    pl_status status = pl_parser_advance(parser, err);
-    if (status != PL_OK)
-        return status;
-    if (pl_lexer_is(&parser->lexer, token, "True") ||
-        pl_lexer_is(&parser->lexer, token, "False")) {
-        *out = pl_value_flag(name[0] == 'T');
+    pl_value a = *left;
+    pl_error why;
+    if (a.kind == PL_VALUE_UNKNOWN)
+        return PL_OK;
+    if (right->kind == PL_VALUE_UNKNOWN) {
+        *left = *right;
         return PL_OK;
     }
-    if (pl_lexer_is(&parser->lexer, token, "None")) {
-        *out = pl_value_none();
-        return PL_OK;
-    }
-    if (pl_parser_sees(parser, "(") || pl_parser_sees(parser, "."))
-        return pl_lexer_fail(&parser->lexer, token.begin, err,
-                             "function calls and modules are not evaluated: "
-                             "" ACCEPTED);
-    pl_key key = pl_key_find(name, token.end - token.begin);
-    if (key == PL_KEY_COUNT || parser->names == PL_NAMES_NONE)
-        return unknown_name(parser, token, err);
-    if (pl_key_row(key)->type == PL_TYPE_IGNORED)
-        return ignored_value(parser, token.begin, key, out, err);
-    *out = pl_config_get(parser->cfg, key);
-    return PL_OK;
-}
-
-/* ---- atoms ---- */
-
-static pl_status parse_list(pl_parser *parser, pl_value *out, pl_error *err)
-{
-    int64_t *items = NULL;
-    size_t count = 0, capacity = 0;
-    pl_status status = pl_parser_advance(parser, err);
-    while (status == PL_OK && !pl_parser_sees(parser, "]")) {
-        size_t at = parser->token.begin;
-        pl_value item;
-        status = pl_parser_expression(parser, &item, err);
-        if (status != PL_OK)
-            return status;
-        if (item.kind != PL_VALUE_INT)
-            return pl_lexer_fail(&parser->lexer, at, err,
-                                 "a list holds ints, found %s",
-                                 pl_value_kind_name(item.kind));
-        status = pl_heap_grow(parser->heap, &items, &capacity, count + 1,
-                              sizeof *items, err);
-        if (status != PL_OK)
-            return status;
-        items[count++] = item.whole;
-        if (pl_parser_sees(parser, "]"))
-            break;
-        if (!pl_parser_sees(parser, ","))
-            return pl_lexer_fail(&parser->lexer, parser->token.begin, err,
-                                 "expected , or ] in this list");
-        status = pl_parser_advance(parser, err);
-    }
-    if (status != PL_OK)
-        return status;
-    *out = pl_value_list(items, count);
-    return pl_parser_advance(parser, err);
-}
-
-static pl_status parse_atom(pl_parser *parser, pl_value *out, pl_error *err)
-{
-    pl_status status;
-    switch (parser->token.kind) {
-    case PL_TOKEN_NUMBER:
-        status = pl_lexer_number(&parser->lexer, parser->token, out, err);
-        return status == PL_OK ? pl_parser_advance(parser, err) : status;
-    case PL_TOKEN_STRING:
-        return pl_parser_strings(parser, out, err);
-    case PL_TOKEN_NAME:
-        return parse_name(parser, out, err);
-    case PL_TOKEN_SIGN:
-        break;
-    case PL_TOKEN_NEWLINE:
-    case PL_TOKEN_END:
-        return pl_parser_refuse(parser, err);
-    }
-    if (pl_parser_sees(parser, "["))
-        return parse_list(parser, out, err);
-    if (!pl_parser_sees(parser, "("))
-        return pl_parser_refuse(parser, err);
-    status = pl_parser_advance(parser, err);
-    if (status == PL_OK)
-        status = pl_parser_expression(parser, out, err);
-    if (status != PL_OK)
-        return status;
-    if (!pl_parser_sees(parser, ")"))
-        return pl_parser_refuse(parser, err);
-    return pl_parser_advance(parser, err);
+    pl_status status = pl_value_combine(left, op, &a, right, parser->heap,
+                                        &why);
+    return status == PL_OK
+               ? PL_OK
+               : pl_parser_unknown(parser, at, status, &why, left, err);
 }
 
 /* ---- operators ---- */
-
-static pl_status combine(pl_parser *parser, size_t at, pl_operator op,
-                         pl_value *left, const pl_value *right, pl_error *err)
-{
-    pl_value a = *left;
-    pl_status status = pl_value_combine(left, op, &a, right, parser->heap, err);
-    return status == PL_OK ? PL_OK
-                           : pl_lexer_place(&parser->lexer, at, status, err);
-}
 
 static pl_status parse_sign(pl_parser *parser, pl_value *out, pl_error *err);
 
 static pl_status parse_power(pl_parser *parser, pl_value *out, pl_error *err)
 {
     pl_value exponent;
-    pl_status status = parse_atom(parser, out, err);
+    pl_status status = pl_parser_primary(parser, out, err);
     if (status != PL_OK || !pl_parser_sees(parser, "**"))
         return status;
     size_t at = parser->token.begin;
@@ -244,34 +100,60 @@ static pl_status parse_power(pl_parser *parser, pl_value *out, pl_error *err)
     if (status == PL_OK)
         status = parse_sign(parser, &exponent, err);
     if (status == PL_OK)
-        status = combine(parser, at, PL_OP_POWER, out, &exponent, err);
+        status = pl_parser_combine(parser, at, PL_OP_POWER, out, &exponent,
+                                   err);
     return status;
+}
+
+/* -x, +x and ~x, which is -x - 1. */
+static pl_status apply_sign(pl_parser *parser, char sign, size_t at,
+                            const pl_value *operand, pl_value *out,
+                            pl_error *err)
+{
+    const pl_value one = pl_value_int(1);
+    pl_error why;
+    if (operand->kind == PL_VALUE_UNKNOWN) {
+        *out = *operand;
+        return PL_OK;
+    }
+    pl_status status = PL_OK;
+    if (sign == '~' && operand->kind == PL_VALUE_FLOAT)
+        status = pl_fail(&why, PL_E_CONFIG, "~ needs an int, found a float");
+    pl_value negated = *operand;
+    if (status == PL_OK)
+        status = pl_value_negate(&negated, operand, &why);
+    if (status == PL_OK && sign == '+')
+        status = pl_value_negate(&negated, &negated, &why);
+    if (status != PL_OK)
+        return pl_parser_unknown(parser, at, status, &why, out, err);
+    *out = negated;
+    return sign == '~'
+               ? pl_parser_combine(parser, at, PL_OP_SUBTRACT, out, &one, err)
+               : PL_OK;
+}
+
+static pl_status too_deep(const pl_parser *parser, pl_error *err)
+{
+    return pl_lexer_fail(&parser->lexer, parser->token.begin, err,
+                         "an expression nested deeper than %d", PL_MAX_NESTING);
 }
 
 static pl_status parse_sign(pl_parser *parser, pl_value *out, pl_error *err)
 {
-    bool minus = pl_parser_sees(parser, "-");
     size_t at = parser->token.begin;
     pl_status status;
     if (parser->depth == PL_MAX_NESTING)
-        return pl_lexer_fail(&parser->lexer, at, err,
-                             "an expression nested deeper than %d",
-                             PL_MAX_NESTING);
+        return too_deep(parser, err);
     parser->depth++;
-    if (minus || pl_parser_sees(parser, "+")) {
-        pl_value operand, negated;
+    if (pl_parser_sees(parser, "-") || pl_parser_sees(parser, "+") ||
+        pl_parser_sees(parser, "~")) {
+        pl_value operand;
         status = pl_parser_advance(parser, err);
         if (status == PL_OK)
             status = parse_sign(parser, &operand, err);
-        if (status == PL_OK) {
-            status = pl_value_negate(&negated, &operand, err);
-            if (status == PL_OK && !minus)
-                status = pl_value_negate(&negated, &negated, err);
-            if (status != PL_OK)
-                pl_lexer_place(&parser->lexer, at, status, err);
-            else
-                *out = negated;
-        }
+        if (status == PL_OK)
+            status = apply_sign(parser, parser->lexer.text[at], at, &operand,
+                                out, err);
     } else {
         status = parse_power(parser, out, err);
     }
@@ -279,49 +161,182 @@ static pl_status parse_sign(pl_parser *parser, pl_value *out, pl_error *err)
     return status;
 }
 
-static pl_status parse_product(pl_parser *parser, pl_value *out, pl_error *err)
+typedef struct binary_operator {
+    const char *sign;
+    pl_operator op;
+    int level; /* higher binds more */
+} binary_operator;
+
+static const binary_operator binaries[] = {
+    { "|", PL_OP_BIT_OR, 0 },       { "^", PL_OP_BIT_XOR, 1 },
+    { "&", PL_OP_BIT_AND, 2 },      { "<<", PL_OP_SHIFT_LEFT, 3 },
+    { ">>", PL_OP_SHIFT_RIGHT, 3 }, { "+", PL_OP_ADD, 4 },
+    { "-", PL_OP_SUBTRACT, 4 },     { "*", PL_OP_MULTIPLY, 5 },
+    { "/", PL_OP_DIVIDE, 5 },       { "//", PL_OP_FLOOR_DIVIDE, 5 },
+    { "%", PL_OP_MODULO, 5 },
+};
+enum { BINARIES = sizeof binaries / sizeof *binaries, LEVELS = 6 };
+
+static pl_status parse_binary(pl_parser *parser, int level, pl_value *out,
+                              pl_error *err)
 {
-    static const struct {
-        const char *sign;
-        pl_operator op;
-    } known[] = {
-        { "*", PL_OP_MULTIPLY },
-        { "/", PL_OP_DIVIDE },
-        { "//", PL_OP_FLOOR_DIVIDE },
-        { "%", PL_OP_MODULO },
-    };
-    pl_status status = parse_sign(parser, out, err);
+    if (level == LEVELS)
+        return parse_sign(parser, out, err);
+    pl_status status = parse_binary(parser, level + 1, out, err);
     while (status == PL_OK) {
         size_t at = parser->token.begin, i = 0;
         pl_value right;
-        while (i < 4 && !pl_parser_sees(parser, known[i].sign))
+        while (i < BINARIES && (binaries[i].level != level ||
+                                !pl_parser_sees(parser, binaries[i].sign)))
             i++;
-        if (i == 4)
+        if (i == BINARIES)
             break;
         status = pl_parser_advance(parser, err);
         if (status == PL_OK)
-            status = parse_sign(parser, &right, err);
+            status = parse_binary(parser, level + 1, &right, err);
         if (status == PL_OK)
-            status = combine(parser, at, known[i].op, out, &right, err);
+            status = pl_parser_combine(parser, at, binaries[i].op, out, &right,
+                                       err);
+    }
+    return status;
+}
+
+/* The comparison at the present token, used up; *found false if none is. */
+static pl_status take_comparison(pl_parser *parser, pl_operator *op,
+                                 bool *found, pl_error *err)
+{
+    static const struct {
+        const char *first, *second; /* second: NULL if there is none */
+        pl_operator op, alone;      /* alone: without the second */
+    } known[] = {
+        { "<", NULL, PL_OP_LESS, PL_OP_LESS },
+        { "<=", NULL, PL_OP_LESS_EQUAL, PL_OP_LESS_EQUAL },
+        { ">", NULL, PL_OP_GREATER, PL_OP_GREATER },
+        { ">=", NULL, PL_OP_GREATER_EQUAL, PL_OP_GREATER_EQUAL },
+        { "==", NULL, PL_OP_EQUAL, PL_OP_EQUAL },
+        { "!=", NULL, PL_OP_NOT_EQUAL, PL_OP_NOT_EQUAL },
+        { "in", NULL, PL_OP_IN, PL_OP_IN },
+        { "not", "in", PL_OP_NOT_IN, PL_OP_NOT_IN },
+        { "is", "not", PL_OP_IS_NOT, PL_OP_IS },
+    };
+    size_t i = 0;
+    while (i < 9 && !pl_parser_sees(parser, known[i].first))
+        i++;
+    *found = i < 9;
+    if (!*found)
+        return PL_OK;
+    *op = known[i].alone;
+    pl_status status = pl_parser_advance(parser, err);
+    if (status != PL_OK || !known[i].second)
+        return status;
+    if (pl_parser_sees(parser, known[i].second)) {
+        *op = known[i].op;
+        return pl_parser_advance(parser, err);
+    }
+    return known[i].op == known[i].alone ? pl_parser_refuse(parser, err)
+                                         : PL_OK;
+}
+
+/* a < b < c is a < b and b < c. */
+static pl_status parse_comparison(pl_parser *parser, pl_value *out,
+                                  pl_error *err)
+{
+    pl_status status = parse_binary(parser, 0, out, err);
+    pl_value left = *out;
+    bool found = false, first = true;
+    while (status == PL_OK) {
+        pl_operator op = PL_OP_LESS;
+        pl_value right, holds = left;
+        size_t at = parser->token.begin;
+        status = take_comparison(parser, &op, &found, err);
+        if (status != PL_OK || !found)
+            break;
+        status = parse_binary(parser, 0, &right, err);
+        if (status == PL_OK)
+            status = pl_parser_combine(parser, at, op, &holds, &right, err);
+        if (first || (out->kind != PL_VALUE_UNKNOWN && pl_value_truth(out)))
+            *out = holds;
+        left = right;
+        first = false;
+    }
+    return status;
+}
+
+static pl_status parse_not(pl_parser *parser, pl_value *out, pl_error *err)
+{
+    int turns = 0;
+    pl_status status = PL_OK;
+    for (; status == PL_OK && pl_parser_sees(parser, "not"); turns++)
+        status = pl_parser_advance(parser, err);
+    if (status == PL_OK)
+        status = parse_comparison(parser, out, err);
+    if (status == PL_OK && turns > 0 && out->kind != PL_VALUE_UNKNOWN)
+        *out = pl_value_flag(pl_value_truth(out) == (turns % 2 == 0));
+    return status;
+}
+
+static pl_status parse_and(pl_parser *parser, pl_value *out, pl_error *err)
+{
+    pl_status status = parse_not(parser, out, err);
+    while (status == PL_OK && pl_parser_sees(parser, "and")) {
+        pl_value right;
+        status = pl_parser_advance(parser, err);
+        if (status == PL_OK)
+            status = parse_not(parser, &right, err);
+        if (status == PL_OK && out->kind != PL_VALUE_UNKNOWN &&
+            pl_value_truth(out))
+            *out = right;
+    }
+    return status;
+}
+
+static pl_status parse_or(pl_parser *parser, pl_value *out, pl_error *err)
+{
+    pl_status status = parse_and(parser, out, err);
+    while (status == PL_OK && pl_parser_sees(parser, "or")) {
+        pl_value right;
+        status = pl_parser_advance(parser, err);
+        if (status == PL_OK)
+            status = parse_and(parser, &right, err);
+        if (status == PL_OK && out->kind != PL_VALUE_UNKNOWN &&
+            !pl_value_truth(out))
+            *out = right;
     }
     return status;
 }
 
 pl_status pl_parser_expression(pl_parser *parser, pl_value *out, pl_error *err)
 {
-    pl_status status = parse_product(parser, out, err);
-    while (status == PL_OK) {
-        size_t at = parser->token.begin;
-        bool minus = pl_parser_sees(parser, "-");
-        pl_value right;
-        if (!minus && !pl_parser_sees(parser, "+"))
-            break;
+    pl_value condition, other;
+    pl_status status = parse_or(parser, out, err);
+    if (status != PL_OK || !pl_parser_sees(parser, "if"))
+        return status;
+    status = pl_parser_advance(parser, err);
+    if (status == PL_OK)
+        status = parse_or(parser, &condition, err);
+    if (status == PL_OK && !pl_parser_sees(parser, "else"))
+        return pl_lexer_fail(&parser->lexer, parser->token.begin, err,
+                             "expected else: x if c else y");
+    if (status == PL_OK)
         status = pl_parser_advance(parser, err);
-        if (status == PL_OK)
-            status = parse_product(parser, &right, err);
-        if (status == PL_OK)
-            status = combine(parser, at, minus ? PL_OP_SUBTRACT : PL_OP_ADD,
-                             out, &right, err);
-    }
+    if (status != PL_OK)
+        return status;
+    if (parser->depth == PL_MAX_NESTING)
+        return too_deep(parser, err);
+    parser->depth++;
+    status = pl_parser_expression(parser, &other, err);
+    parser->depth--;
+    if (condition.kind == PL_VALUE_UNKNOWN)
+        *out = condition;
+    else if (!pl_value_truth(&condition))
+        *out = other;
     return status;
+}
+
+pl_status pl_parser_expressions(pl_parser *parser, pl_value *out, pl_error *err)
+{
+    pl_status status = pl_parser_expression(parser, out, err);
+    if (status != PL_OK || !pl_parser_sees(parser, ","))
+        return status;
+    return pl_parser_items(parser, out, err);
 }

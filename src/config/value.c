@@ -2,10 +2,8 @@
 #include "config/value.h"
 
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 pl_value pl_value_none(void)
@@ -33,9 +31,29 @@ pl_value pl_value_text(const char *text)
     return (pl_value){ .kind = PL_VALUE_TEXT, .text = text };
 }
 
-pl_value pl_value_list(const int64_t *items, size_t count)
+pl_value pl_value_list(const pl_value *items, size_t count)
 {
-    return (pl_value){ .kind = PL_VALUE_LIST, .items = items, .count = count };
+    pl_value list = { .kind = PL_VALUE_LIST, .items = items, .count = count };
+    for (size_t i = 0; i < count; i++) {
+        const bool inner = items[i].kind == PL_VALUE_LIST;
+        list.weight += inner ? items[i].weight : 1;
+        if (inner && items[i].nesting > list.nesting)
+            list.nesting = items[i].nesting;
+    }
+    list.nesting++;
+    return list;
+}
+
+pl_value pl_value_tuple(const pl_value *items, size_t count)
+{
+    pl_value value = pl_value_list(items, count);
+    value.tuple = true;
+    return value;
+}
+
+pl_value pl_value_unknown(const char *why)
+{
+    return (pl_value){ .kind = PL_VALUE_UNKNOWN, .text = why };
 }
 
 const char *pl_value_kind_name(pl_value_kind kind)
@@ -52,9 +70,11 @@ const char *pl_value_kind_name(pl_value_kind kind)
     case PL_VALUE_TEXT:
         return "a string";
     case PL_VALUE_LIST:
+        return "a list";
+    case PL_VALUE_UNKNOWN:
         break;
     }
-    return "a list";
+    return "a value that is not known";
 }
 
 /* ---- writing ---- */
@@ -89,11 +109,9 @@ static void put_int(writer *out, int64_t whole)
     put(out, digits, (size_t)bytes);
 }
 
-/* The fewest of 15, 16 or 17 digits that read back as the same number. The
- * C library writes the locale's decimal point: Python's is a point. */
 static void put_float(writer *out, double real)
 {
-    char digits[64];
+    char digits[PL_FLOAT_TEXT_BYTES];
     if (isnan(real) || isinf(real)) {
         /* Literals that overflow are Python's only way to write these. */
         const char *text = isnan(real)  ? "(1e999 - 1e999)"
@@ -102,22 +120,7 @@ static void put_float(writer *out, double real)
         put(out, text, strlen(text));
         return;
     }
-    for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, real);
-        if (strtod(digits, NULL) == real)
-            break;
-    }
-    const char *comma = localeconv()->decimal_point;
-    char *point = strstr(digits, comma);
-    if (point) {
-        put(out, digits, (size_t)(point - digits));
-        put(out, ".", 1);
-        put(out, point + strlen(comma), strlen(point + strlen(comma)));
-        return;
-    }
-    put(out, digits, strlen(digits));
-    if (!strchr(digits, 'e'))
-        put(out, ".0", 2);
+    put(out, digits, pl_float_text(real, digits));
 }
 
 static void put_text(writer *out, const char *text)
@@ -143,35 +146,45 @@ static void put_text(writer *out, const char *text)
     put(out, "'", 1);
 }
 
+static void put_value(writer *out, const pl_value *value)
+{
+    switch (value->kind) {
+    case PL_VALUE_NONE:
+        put(out, "None", 4);
+        break;
+    case PL_VALUE_FLAG:
+        put(out, value->flag ? "True" : "False", value->flag ? 4 : 5);
+        break;
+    case PL_VALUE_INT:
+        put_int(out, value->whole);
+        break;
+    case PL_VALUE_FLOAT:
+        put_float(out, value->real);
+        break;
+    case PL_VALUE_TEXT:
+        put_text(out, value->text);
+        break;
+    case PL_VALUE_LIST:
+        put(out, value->tuple ? "(" : "[", 1);
+        for (size_t i = 0; i < value->count; i++) {
+            if (i > 0)
+                put(out, ", ", 2);
+            put_value(out, &value->items[i]);
+        }
+        if (value->tuple && value->count == 1)
+            put(out, ",", 1);
+        put(out, value->tuple ? ")" : "]", 1);
+        break;
+    case PL_VALUE_UNKNOWN:
+        put(out, "...", 3);
+        break;
+    }
+}
+
 size_t pl_value_write(const pl_value *value, char *text, size_t size)
 {
     writer out = { text, size, 0 };
-    switch (value->kind) {
-    case PL_VALUE_NONE:
-        put(&out, "None", 4);
-        break;
-    case PL_VALUE_FLAG:
-        put(&out, value->flag ? "True" : "False", value->flag ? 4 : 5);
-        break;
-    case PL_VALUE_INT:
-        put_int(&out, value->whole);
-        break;
-    case PL_VALUE_FLOAT:
-        put_float(&out, value->real);
-        break;
-    case PL_VALUE_TEXT:
-        put_text(&out, value->text);
-        break;
-    case PL_VALUE_LIST:
-        put(&out, "[", 1);
-        for (size_t i = 0; i < value->count; i++) {
-            if (i > 0)
-                put(&out, ", ", 2);
-            put_int(&out, value->items[i]);
-        }
-        put(&out, "]", 1);
-        break;
-    }
+    put_value(&out, value);
     return finish(&out);
 }
 

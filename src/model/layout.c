@@ -43,7 +43,7 @@ static pl_status make_levels(const uint8_t **out, const pl_checkpointing *wish,
             levels[l] = (uint8_t)wish->level;
             break;
         case PL_CHECKPOINTING_LIST:
-            levels[l] = (uint8_t)wish->levels[l];
+            levels[l] = (uint8_t)wish->levels[l].whole;
             break;
         }
     *out = levels;

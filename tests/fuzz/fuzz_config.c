@@ -1,5 +1,6 @@
-/* fuzz_config.c: any bytes as a config file, and as an argument. What was
- * read must be in range, and be the same when it is written and read again. */
+/* fuzz_config.c: any bytes as a config file, which may include itself, and as
+ * an argument. What was read must be in range, and be the same when it is
+ * written and read again. */
 #include "base/check.h"
 #include "config/config.h"
 #include "fuzz/fuzz.h"
@@ -57,14 +58,46 @@ static void read_again(const pl_config *cfg, pl_heap *heap)
     }
 }
 
+/* ---- the world around a file ---- */
+
+typedef struct input {
+    const uint8_t *data;
+    size_t size;
+} input;
+
+/* Names that begin with "s" are the input once more, others a small file. */
+static pl_status read_other(void *context, const char *path, char **text,
+                            size_t *bytes, pl_heap *heap, pl_error *err)
+{
+    static const char base[] = "depth = 3\nn_layer = depth\n";
+    const input *in = context;
+    const int again = path[0] == 's';
+    *text = NULL;
+    if (strncmp(path, "gone", 4) == 0)
+        return PL_OK;
+    *bytes = again ? in->size : sizeof base - 1;
+    pl_status status = pl_heap_take(heap, text, *bytes + 1, 1, err);
+    if (status == PL_OK)
+        memcpy(*text, again ? (const char *)in->data : base, *bytes);
+    return status;
+}
+
+static const char *variable(void *context, const char *name)
+{
+    (void)context;
+    return name[0] == 'A' ? "3" : name[0] == 'B' ? "\xff" : NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char argument[TEXT_BYTES];
     pl_heap heap = pl_heap_make(HEAP_BYTES);
     pl_config cfg = pl_config_make_default();
     pl_error err = { .status = PL_OK };
-    pl_status status = pl_config_parse(&cfg, (const char *)data, size,
-                                       "config.py", &heap, &err);
+    input in = { data, size };
+    const pl_config_host host = { read_other, variable, &in, NULL };
+    pl_status status = pl_config_read(&cfg, (const char *)data, size,
+                                      "config.py", &host, &heap, &err);
     PL_CHECK(status == PL_OK || (err.status == status && err.text[0]));
     PL_CHECK(memchr(err.text, '\0', sizeof err.text) != NULL);
     sound(&cfg);

@@ -174,7 +174,7 @@ static void a_key_without_effect_may_be_part_of_another(void **state)
     parses(f, "wandb_run_name = 'a\\'' + dataset; dataset = 'x'\n"
               "out_dir = wandb_run_name\n");
     assert_string_equal(f->cfg.out_dir, "a'openwebtext");
-    refused(f, "wandb_run_name = str(1)\nout_dir = wandb_run_name",
+    refused(f, "wandb_run_name = id(1)\nout_dir = wandb_run_name",
             "x.py:2:11: the value of 'wandb_run_name' is not known");
 }
 
@@ -241,31 +241,20 @@ static void a_value_out_of_range_names_the_range(void **state)
 static void other_statements_are_refused_with_what_to_write(void **state)
 {
     fixture *f = *state;
-    refused(f, "n_layer += 2",
-            "x.py:1:9: '+=' is not accepted: write n_layer "
-            "= n_layer + ...");
-    refused(f, "n_layer **= 2", "n_layer = n_layer ** ...");
-    refused(f, "n_layer: int = 2", "an annotation is not accepted");
     refused(f, "if bias:\n  n_layer = 3", "'if' does not begin a line");
     refused(f, "for i in x: pass", "'for' does not begin");
     refused(f, "def f(): pass", "'def' does not begin");
-    refused(f, "print('x')", "function calls are not evaluated");
-    refused(f, "n_layer = int(3)", "x.py:1:11: function calls and modules");
-    refused(f, "n_layer = (3)(4)", "function calls are not evaluated");
-    refused(f, "n_layer = math.pi", "function calls and modules");
-    refused(f, "n_layer = n_head = 3", "x.py:1:18: one assignment at a time");
-    refused(f, "n_layer, n_head = 3, 4", "does not begin a line");
-    refused(f, "n_layer = 3, 4", "a tuple is not accepted");
-    refused(f, "n_layer = 3 if bias else 4", "'if' is not accepted here");
+    refused(f, "n_layer = id(3)", "x.py:1:11: 'id(3)' is not evaluated");
+    refused(f, "n_layer = (3)(4)", "x.py:1:11: '(3)(4)' is not evaluated");
+    refused(f, "n_layer = math.tau", "'math.tau' is not evaluated");
+    refused(f, "n_layer = 3 for i in x", "'for' is not accepted here");
     refused(f, "n_layer == 3", "does not begin a line");
-    refused(f, "bias = 3 > 2", "'>' is not accepted here");
-    refused(f, "bias = not True", "unknown name 'not'");
     refused(f, "n_layer", "does not begin a line");
     refused(f, "n_layer =", "x.py:1:10: a value is missing here");
-    refused(f, "n_layer = (\n)", "x.py:2:1: ')' is not accepted here");
+    refused(f, "n_layer = (\n+)", "x.py:2:2: ')' is not accepted here");
     refused(f, "n_layer = 3)", "')' closes nothing");
     refused(f, "3 = n_layer", "expected a line key = value");
-    refused(f, "'doc' = 3", "one assignment");
+    refused(f, "'doc' = 3", "only names can be assigned to");
     refused(f, "  n_layer = 3", "x.py:1:3: unexpected indentation");
     refused(f, "n_layer = 3\n\tn_head = 4", "x.py:2:2: unexpected indent");
 }

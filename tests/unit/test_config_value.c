@@ -208,7 +208,6 @@ static void strings_that_cannot_be_are_refused(void **state)
     refused(f, "start = '\\ud800'", "U+D800");
     refused(f, "start = '\\U00110000'", "U+110000");
     refused(f, "start = '\\N{DASH}'", "\\N{...} is not accepted");
-    refused(f, "start = f'{x}'", "an f-string is not accepted");
     refused(f, "start = b'x'", "a bytes literal is not accepted");
 }
 
@@ -220,14 +219,15 @@ static void lists_join_and_repeat(void **state)
     static const int64_t expected[] = { 0, 0, 3, 1, 3, 1 };
     assert_int_equal(levels->kind, PL_CHECKPOINTING_LIST);
     assert_int_equal(levels->count, 6);
-    assert_memory_equal(levels->levels, expected, sizeof expected);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(levels->levels[i].whole, expected[i]);
     parses(f, "grad_checkpoint = [] * 9000000000 + [1] * -1 + [2]");
     assert_int_equal(levels->count, 1);
-    refused(f, "grad_checkpoint = [1] * 100001", "more than 100000 items");
+    refused(f, "grad_checkpoint = [1] * 10001", "more than 10000 items");
     refused(f, "grad_checkpoint = [1, 1] * 9223372036854775807",
-            "more than 100000 items");
-    refused(f, "grad_checkpoint = [0, 1.0]", "x.py:1:23: a list holds ints");
-    refused(f, "grad_checkpoint = [0, [1]]", "a list holds ints");
+            "more than 10000 items");
+    refused(f, "grad_checkpoint = [0, 1.0]", "item 2 of the list is 1.0");
+    refused(f, "grad_checkpoint = [0, [1]]", "item 2 of the list is [1]");
     refused(f, "grad_checkpoint = [0 1]", "expected , or ]");
     refused(f, "grad_checkpoint = [,]", "is not accepted");
 }

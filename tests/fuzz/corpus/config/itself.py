@@ -1,0 +1,2 @@
+n_layer = 3
+from self import *
