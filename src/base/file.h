@@ -105,6 +105,20 @@ void pl_file_read_randomly(const pl_file *file);
  * can't fail. Call after pl_file_sync where pages are dirty. */
 void pl_file_drop_cache(const pl_file *file);
 
+/* What tells a file, as it is now, from every other and from itself after a
+ * change: the system moves `changed_ns` with every write and rename, and lets
+ * nobody set it. */
+typedef struct pl_file_stamp {
+    uint64_t device, inode, size_bytes;
+    uint64_t modified_ns, changed_ns; /* since 1970 */
+} pl_file_stamp;
+
+PL_MUST_CHECK pl_status pl_file_stamp_of(const pl_file *file,
+                                         pl_file_stamp *stamp, pl_error *err);
+/* Whether its last change is long enough before `date` (pl_clock_date) that
+ * one after it would show: the system's clock for files has steps. */
+int pl_file_stamp_settled(const pl_file_stamp *stamp, double date);
+
 /* ---- writing ---- */
 
 /* All of it or an error; after an error the end of the file is undefined. */

@@ -82,6 +82,34 @@ static pl_status check_header(pl_shard *shard, const unsigned char *header,
     return PL_OK;
 }
 
+/* A header of llm.c's shape (magic, version, the number of tokens that follow,
+ * zeros to its end) with a magic that nobody knows. */
+static pl_status check_unknown(const pl_shard *shard, pl_error *err)
+{
+    unsigned char header[PL_SHARD_HEADER_BYTES];
+    uint64_t bytes = pl_file_size(&shard->file) - sizeof header;
+    pl_status status = pl_file_pread_exact(&shard->file, header, sizeof header,
+                                           0, err);
+    if (status)
+        return status;
+    uint64_t says = get(header + 8) | (uint64_t)get(header + 12) << 32;
+    size_t zeros = 16;
+    while (zeros < sizeof header && header[zeros] == 0)
+        zeros++;
+    if (zeros < sizeof header || says == 0 ||
+        (says != bytes / PL_SHARD_TOKEN_BYTES &&
+         says != bytes / PL_SHARD_WIDE_BYTES))
+        return PL_OK;
+    return pl_fail(err, PL_E_FORMAT,
+                   "%s begins with a header for %llu tokens, as llm.c's files "
+                   "do, but its magic is %lu, expected %lu or %lu. Copy it "
+                   "again, or prepare the data again.",
+                   shard->file.path, (unsigned long long)says,
+                   (unsigned long)get(header),
+                   (unsigned long)kinds[PL_SHARD_LLMC].magic,
+                   (unsigned long)kinds[PL_SHARD_WIDE].magic);
+}
+
 /* The kind, by the magic. A headerless file that begins with these two tokens
  * would need a vocabulary above 55432, and its whole header to fit. */
 static pl_status look(pl_shard *shard, pl_error *err)
@@ -97,6 +125,10 @@ static pl_status look(pl_shard *shard, pl_error *err)
         for (int kind = PL_SHARD_LLMC; kind <= PL_SHARD_WIDE; kind++)
             if (get(header) == kinds[kind].magic)
                 shard->kind = (pl_shard_kind)kind;
+        if (shard->kind == PL_SHARD_NANOGPT)
+            status = check_unknown(shard, err);
+        if (status)
+            return status;
     }
     if (shard->kind != PL_SHARD_NANOGPT)
         return check_header(shard, header, bytes, err);

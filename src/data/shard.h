@@ -41,7 +41,8 @@ typedef struct pl_shard {
 } pl_shard;
 
 /* PL_E_FORMAT for a file without a token, of a size that is no number of
- * tokens, or other than its header says. */
+ * tokens, or other than its header says; and for a header like llm.c's with
+ * another magic. */
 PL_MUST_CHECK pl_status pl_shard_open(pl_shard *shard, const char *path,
                                       pl_error *err);
 void pl_shard_close(pl_shard *shard);

@@ -3,6 +3,22 @@
 
 #include "base/check.h"
 
+/* Whether this one and the first both have a header, or both none. The one
+ * without is named first: more often it is the damaged one. */
+static pl_status check_alike(const pl_shard *first, const pl_shard *shard,
+                             pl_error *err)
+{
+    int bare = shard->kind == PL_SHARD_NANOGPT;
+    if (bare == (first->kind == PL_SHARD_NANOGPT))
+        return PL_OK;
+    return pl_fail(err, PL_E_FORMAT,
+                   "%s doesn't begin with llm.c's header, but %s beside it "
+                   "does. Copy the first one again, or keep files of one kind "
+                   "in a folder.",
+                   bare ? shard->file.path : first->file.path,
+                   bare ? first->file.path : shard->file.path);
+}
+
 pl_status pl_shard_set_open(pl_shard_set *set, const char *const *paths,
                             size_t count, pl_heap *heap, pl_error *err)
 {
@@ -20,6 +36,7 @@ pl_status pl_shard_set_open(pl_shard_set *set, const char *const *paths,
         set->begins[i] = set->n_tokens;
         set->n_tokens += set->shards[i].n_tokens;
         set->count++;
+        status = check_alike(&set->shards[0], &set->shards[i], err);
     }
     if (status) {
         pl_shard_set_close(set);

@@ -16,7 +16,9 @@ typedef struct pl_shard_set {
 } pl_shard_set;
 
 /* Opens them all, and keeps them open. The lists come from `heap`. On failure
- * none stays open. */
+ * none stays open. All have llm.c's header, or none: PL_E_FORMAT with the names
+ * of two that differ, since a header that is damaged would be read as tokens.
+ */
 PL_MUST_CHECK pl_status pl_shard_set_open(pl_shard_set *set,
                                           const char *const *paths,
                                           size_t count, pl_heap *heap,

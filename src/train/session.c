@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/threads.h"
 #include "data/batch.h"
+#include "data/shard_check.h"
 #include "train/limits.h"
 #include "train/pretrained.h"
 #include "train/rehearse.h"
@@ -149,6 +150,17 @@ size_t pl_session_vocabulary(const pl_config *config,
     return pl_tokenizer_model_vocab(tokenizer);
 }
 
+pl_status pl_session_check_tokens(pl_session *session,
+                                  const pl_machine *machine, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (int split = 0; split < 2 && !status; split++)
+        status = pl_shard_check(&session->dataset.shards[split],
+                                session->dataset.tokenizer.vocab_size,
+                                machine->cache_folder, session->log, err);
+    return status;
+}
+
 /* A checkpoint keeps every setting: each has to fit its line. */
 static pl_status check_values(const pl_config *config, pl_error *err)
 {
@@ -232,8 +244,11 @@ static pl_status open_surroundings(pl_session *session,
     status = pl_session_open_tokens(session, err);
     if (status)
         return status;
-    status = make_plan(session, machine,
-                       pl_session_vocabulary(config, &session->tokenizer), err);
+    status = pl_session_check_tokens(session, machine, err);
+    if (!status)
+        status = make_plan(
+            session, machine,
+            pl_session_vocabulary(config, &session->tokenizer), err);
     if (!status && writes)
         status = check_medium(session, machine, err);
     if (!status && writes)

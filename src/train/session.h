@@ -97,6 +97,10 @@ PL_MUST_CHECK pl_status pl_session_open_tokens(pl_session *session,
  * tokenizer leaves that open; a tokenizer's own; else bpe's, rounded up. */
 size_t pl_session_vocabulary(const pl_config *config,
                              const pl_tokenizer *tokenizer);
+/* Every id of these against their vocabulary (data/shard_check.h). */
+PL_MUST_CHECK pl_status pl_session_check_tokens(pl_session *session,
+                                                const pl_machine *machine,
+                                                pl_error *err);
 /* The arena of session->gpt, and the memory that files pass through. */
 PL_MUST_CHECK pl_status pl_session_open_device(pl_session *session,
                                                pl_error *err);

@@ -232,6 +232,11 @@ pl_status pl_session_open_eval(pl_session *session, const pl_config *config,
     pl_status status = pl_session_open_tokens(session, err);
     if (status)
         return status;
+    status = pl_session_check_tokens(session, machine, err);
+    if (status) {
+        pl_dataset_close(&session->dataset);
+        return status;
+    }
     status = read_model(&m, folder, heap, err);
     if (!status)
         status = open_eval(session, machine, &m, err);

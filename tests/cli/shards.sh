@@ -98,6 +98,34 @@ expect 4 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=small \
     --vocab_size=100
 says 'cats_.*\.bin: token [0-9]+ is [0-9]+, outside the vocabulary of 100'
 
+# Nor hours in: one bad id in a long file is found before the first update.
+# What was found is remembered, whether the data can be written to or not.
+mkdir data/long
+head -c 20000000 /dev/zero >data/long/train.bin
+cp data/cats/val.bin data/cats/meta.json data/long
+printf '\0\1' | dd of=data/long/train.bin bs=2 seek=7654321 conv=notrunc \
+    2>/dev/null
+expect 4 "$PLIMSOLL" train --dataset=long "${tiny[@]}" --out_dir=late
+says 'long/train.bin: token 7654321 is 256, outside the vocabulary of 256'
+[ ! -e late ] || fail "late is left"
+printf '\0\0' | dd of=data/long/train.bin bs=2 seek=7654321 conv=notrunc \
+    2>/dev/null
+chmod -R a-w data/long
+sleep 2.1 # what was just changed is looked at again
+expect 0 "$PLIMSOLL" train --dataset=long "${tiny[@]}" --out_dir=late
+grep -q ' 0$' "$XDG_CACHE_HOME"/plimsoll/tokens-* || fail "nothing remembered"
+expect 0 "$PLIMSOLL" train --dataset=long "${tiny[@]}" --out_dir=later
+cmp late/latest/model.safetensors later/latest/model.safetensors
+chmod -R u+w data/long
+
+# A magic that nobody knows, beside good shards and alone.
+cp data/llmc/cats_train_000001.bin good.bin
+printf '\1' | dd of=data/llmc/cats_train_000001.bin bs=1 conv=notrunc 2>/dev/null
+expect 4 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=bad \
+    --vocab_size=65536
+says 'cats_train_000001\.bin begins with a header for 5000 tokens'
+mv good.bin data/llmc/cats_train_000001.bin
+
 # A shard that was cut off.
 head -c 3000 data/llmc/cats_val_000000.bin >cut.bin
 mv cut.bin data/llmc/cats_val_000000.bin

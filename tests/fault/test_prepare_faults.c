@@ -56,7 +56,7 @@ typedef struct plan {
     double val_fraction;
     uint64_t shard_tokens;
     int stop_at; /* 0: never */
-    int loads; /* handed on */
+    int loads;   /* handed on */
     uint64_t resumed_bytes;
 } plan;
 
@@ -94,7 +94,7 @@ static pl_status prepare(plan *p)
     pl_prepare_result result;
     pl_heap heap = pl_heap_make(1 << 20);
     memset(&err, 0, sizeof err);
-    p->asked = 0;
+    p->loads = 0;
     pl_status status = pl_prepare(&options, &heap, &result, &err);
     p->resumed_bytes = result.resumed_bytes;
     pl_heap_close(&heap);

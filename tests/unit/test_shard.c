@@ -289,7 +289,7 @@ static void several_shards_read_as_one(void **state)
     for (size_t p = 0; p < PARTS; p++) {
         snprintf(paths[p], sizeof paths[p], "%s/p%zu.bin", dir.folder, p);
         list[p] = paths[p];
-        write_shard(paths[p], (pl_shard_kind)(p % 3), sizes[p]);
+        write_shard(paths[p], p % 2 ? PL_SHARD_WIDE : PL_SHARD_LLMC, sizes[p]);
         for (size_t i = 0; i < sizes[p]; i++)
             expected[n++] = (int32_t)(7 * i);
     }
@@ -308,6 +308,47 @@ static void several_shards_read_as_one(void **state)
     list[PARTS - 1] = scratch_path(&dir, "absent.bin");
     assert_int_equal(pl_shard_set_open(&set, list, PARTS, &heap, &err),
                      PL_E_IO);
+}
+
+/* Else its header would be 512 tokens. */
+static void a_magic_that_nobody_knows_is_refused(void **state)
+{
+    (void)state;
+    const char *path = scratch_path(&dir, "bad.bin");
+    pl_shard shard;
+    write_shard(path, PL_SHARD_LLMC, 700);
+    size_t bytes;
+    char *data = scratch_read(path, &bytes);
+    data[0]++;
+    scratch_write(path, data, bytes);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_E_FORMAT);
+    assert_says("bad.bin begins with a header for 700 tokens");
+    assert_says("20240521, expected 20240520 or 20240801");
+    /* Zeros alone are tokens. */
+    memset(data, 0, bytes);
+    scratch_write(path, data, bytes);
+    assert_int_equal(pl_shard_open(&shard, path, &err), PL_OK);
+    pl_shard_close(&shard);
+    free(data);
+}
+
+static void a_shard_without_a_header_beside_others_is_refused(void **state)
+{
+    (void)state;
+    char good[SCRATCH_PATH_BYTES + 32], bad[SCRATCH_PATH_BYTES + 32];
+    const char *const lists[2][2] = { { good, bad }, { bad, good } };
+    pl_shard_set set;
+    snprintf(good, sizeof good, "%s/good.bin", dir.folder);
+    snprintf(bad, sizeof bad, "%s/bad.bin", dir.folder);
+    write_shard(good, PL_SHARD_LLMC, 700);
+    write_shard(bad, PL_SHARD_NANOGPT, 700);
+    int files = scratch_open_files();
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pl_shard_set_open(&set, lists[i], 2, &heap, &err),
+                         PL_E_FORMAT);
+        assert_says("bad.bin doesn't begin with llm.c's header");
+    }
+    assert_int_equal(scratch_open_files(), files);
 }
 
 /* ---- dataset ---- */
@@ -426,6 +467,8 @@ int main(void)
         TEST(wide_tokens_are_checked_in_full),
         TEST(tokens_are_found_past_4_gib),
         TEST(several_shards_read_as_one),
+        TEST(a_magic_that_nobody_knows_is_refused),
+        TEST(a_shard_without_a_header_beside_others_is_refused),
         TEST(a_folder_of_llm_c_is_read_as_it_is),
         TEST(the_tokenizer_comes_from_json_then_pickle_then_gpt2),
         TEST(a_broken_meta_never_falls_through_to_another),
