@@ -82,8 +82,8 @@ static void a_strange_file_is_no_error(void **state)
 {
     static const char *const strange[] = {
         "", "[]", "{\"units_per_second\": {\"matmul\": -1}}",
-        "{\"units_per_second\": {\"matmul\": \"fast\"}, "
-        "\"barrier_seconds\": 1e999}"
+        ("{\"units_per_second\": {\"matmul\": \"fast\"}, "
+         "\"barrier_seconds\": 1e999}")
     };
     char text[8192];
     (void)state;
