@@ -25,7 +25,8 @@ typedef struct pl_cli_args {
 
 typedef struct pl_command {
     const char *name;
-    const char *arguments;    /* for the usage line */
+    const char *arguments;    /* for the usage line; one that begins with
+                               * small letters begins with that very word */
     const char *summary;      /* one line */
     const char *text;         /* what --help teaches, before the keys */
     unsigned keys;            /* which config keys it takes: PL_FOR_... */
@@ -40,6 +41,9 @@ extern const pl_command pl_command_plan, pl_command_train, pl_command_eval,
     pl_command_explain, pl_command_bench, pl_command_tokenizer,
     pl_command_tokenize, pl_command_inspect, pl_command_export,
     pl_command_import;
+
+/* All of them, in the order of the help; NULL is the end. */
+extern const pl_command *const pl_commands[];
 
 /* Reads argv[0 .. argc) of `command`. */
 PL_MUST_CHECK pl_status pl_cli_read(pl_cli_args *args,

@@ -7,22 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const pl_command *const commands[] = {
-    &pl_command_plan,     &pl_command_train,   &pl_command_eval,
-    &pl_command_sample,   &pl_command_prepare, &pl_command_tokenizer,
-    &pl_command_tokenize, &pl_command_inspect, &pl_command_config,
-    &pl_command_explain,  &pl_command_bench,   &pl_command_export,
-    &pl_command_import,
-};
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
-
 static void print_help(void)
 {
     printf("plimsoll %s: trains GPTs up to the line, never over it\n\n"
            "usage: plimsoll COMMAND [CONFIG.py] [--key=value ...]\n\n",
            PL_VERSION);
-    for (int i = 0; i < COMMANDS; i++)
-        printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; pl_commands[i]; i++)
+        printf("  %-9s %s\n", pl_commands[i]->name, pl_commands[i]->summary);
     printf("\nA config is a file as nanoGPT reads it (key = value); settings "
            "on the command\nline come after it and win. `plimsoll COMMAND "
            "--help` explains a command and\nits keys.\n\n"
@@ -63,9 +54,9 @@ static void print_command_help(const pl_command *command)
 
 static const pl_command *find_command(const char *name)
 {
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+    for (int i = 0; pl_commands[i]; i++)
+        if (strcmp(pl_commands[i]->name, name) == 0)
+            return pl_commands[i];
     return NULL;
 }
 
