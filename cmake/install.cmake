@@ -30,4 +30,21 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/described
 add_custom_target(descriptions ALL DEPENDS ${CMAKE_BINARY_DIR}/described)
 
 install(TARGETS plimsoll RUNTIME)
-install(DIRECTORY ${described}/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+install(PROGRAMS script/vocab DESTINATION ${CMAKE_INSTALL_BINDIR}
+    RENAME plimsoll-vocab)
+install(DIRECTORY ${described}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}
+   )
+install(DIRECTORY ${described}/bash-completion ${described}/fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR})
+install(DIRECTORY ${described}/zsh
+    DESTINATION ${CMAKE_INSTALL_DATADIR})
+install(DIRECTORY config DESTINATION ${CMAKE_INSTALL_DATADIR}/plimsoll
+    FILES_MATCHING PATTERN "*.py")
+install(FILES tools/nanogpt_to_folder.py
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/plimsoll/tools)
+file(GLOB documents docs/*.md)
+install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
+   )
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
+   )

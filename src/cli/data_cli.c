@@ -42,6 +42,40 @@ static pl_status find_gpt2(char path[PL_PATH_BYTES], const char *out,
     return PL_OK;
 }
 
+/* What fetches it: plimsoll-vocab beside an installed program, script/vocab in
+ * the sources. */
+static pl_status find_vocab_script(char path[PL_PATH_BYTES], pl_error *err)
+{
+    char folder[PL_PATH_BYTES];
+    pl_file_kind kind = PL_FILE_ABSENT;
+    pl_status status = pl_link_read("/proc/self/exe", folder, err);
+    if (!status && folder[0]) {
+        pl_path_cut_to_parent(folder);
+        status = pl_path_join(path, folder, "plimsoll-vocab", err);
+        if (!status)
+            status = pl_file_look(path, &kind, err);
+    }
+    if (!status && kind != PL_FILE_PLAIN)
+        status = pl_path_add(path, "script/vocab", "", err);
+    return status;
+}
+
+/* Fails with what to do. */
+static pl_status miss_gpt2(pl_error *err)
+{
+    char script[PL_PATH_BYTES];
+    pl_status status = find_vocab_script(script, err);
+    if (status)
+        return status;
+    return pl_fail(err, PL_E_IO,
+                   "GPT-2's vocabulary isn't here: there is no gpt2.tiktoken "
+                   "in the output's folder, in data/ or in this one. Fetch it "
+                   "with\n"
+                   "  %s data/gpt2.tiktoken\n"
+                   "or name a copy: --tokenizer=PATH",
+                   pl_path_shown(script));
+}
+
 pl_status pl_cli_tokenizer(pl_tokenizer *tokenizer, const pl_config *config,
                            pl_heap *heap, pl_error *err)
 {
@@ -62,12 +96,7 @@ pl_status pl_cli_tokenizer(pl_tokenizer *tokenizer, const pl_config *config,
     if (!status && strcmp(name, "gpt2") == 0 && kind == PL_FILE_ABSENT) {
         status = find_gpt2(path, config->out, &found, err);
         if (!status && !found)
-            status = pl_fail(err, PL_E_IO,
-                             "GPT-2's vocabulary isn't here: there is no "
-                             "gpt2.tiktoken in the output's folder, in data/ "
-                             "or in this one. Fetch it with\n"
-                             "  script/vocab data/gpt2.tiktoken\n"
-                             "or name a copy: --tokenizer=PATH");
+            status = miss_gpt2(err);
         name = path;
     }
     return status ? status : pl_tokenizer_load(tokenizer, name, heap, err);
