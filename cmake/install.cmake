@@ -29,22 +29,26 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/described
     VERBATIM)
 add_custom_target(descriptions ALL DEPENDS ${CMAKE_BINARY_DIR}/described)
 
-install(TARGETS plimsoll RUNTIME)
+# COMPONENT common is for everybody; `local` is left out of the Debian package
+# and `debian` is in that alone.
+install(TARGETS plimsoll RUNTIME COMPONENT common)
 install(PROGRAMS script/vocab DESTINATION ${CMAKE_INSTALL_BINDIR}
-    RENAME plimsoll-vocab)
+    RENAME plimsoll-vocab COMPONENT common)
 install(DIRECTORY ${described}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}
-   )
+    COMPONENT common)
 install(DIRECTORY ${described}/bash-completion ${described}/fish
-    DESTINATION ${CMAKE_INSTALL_DATADIR})
+    DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT common)
 install(DIRECTORY ${described}/zsh
-    DESTINATION ${CMAKE_INSTALL_DATADIR})
+    DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT local)
 install(DIRECTORY config DESTINATION ${CMAKE_INSTALL_DATADIR}/plimsoll
-    FILES_MATCHING PATTERN "*.py")
+    COMPONENT common FILES_MATCHING PATTERN "*.py")
 install(FILES tools/nanogpt_to_folder.py
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/plimsoll/tools)
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/plimsoll/tools COMPONENT common)
 file(GLOB documents docs/*.md)
 install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
-   )
-install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+    COMPONENT common)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common)
 install(FILES CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
-   )
+    COMPONENT local)
+
+include(cmake/package.cmake)

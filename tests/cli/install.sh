@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is installed: all of it is expected, works from where it lies, and goes
-# away again.
+# away again; so does the Debian package, where there are Debian's tools.
 set -eu
 . tests/support/cli.sh
 root=$PWD
@@ -34,6 +34,12 @@ expected() {
     printf '%s\n' share/doc/plimsoll/CHANGELOG.md share/doc/plimsoll/LICENSE \
         share/zsh/site-functions/_plimsoll
 } | LC_ALL=C sort >local.txt
+{
+    expected
+    printf '%s\n' share/doc/plimsoll/copyright \
+        share/doc/plimsoll/changelog.gz share/doc/plimsoll/changelog.Debian.gz \
+        share/zsh/vendor-completions/_plimsoll
+} | LC_ALL=C sort >debian.txt
 
 # files FOLDER: below it, as the lists have them
 files() {
@@ -124,3 +130,38 @@ expect 2 "$install" a b
 touch file
 expect 1 "$install" --build "$build" file
 says "can't be written"
+
+# ---- the Debian package ----
+
+if ! command -v dpkg-shlibdeps >/dev/null || ! command -v file >/dev/null; then
+    echo "no dpkg-shlibdeps or file here: the Debian package was not made"
+    exit 0
+fi
+expect 0 env DEBFULLNAME="A Packager" DEBEMAIL=packager@debian.org \
+    cpack -G DEB --config "$build/CPackConfig.cmake" -B "$TMP_DIR/package"
+deb=$(echo package/plimsoll_*.deb)
+[ -f "$deb" ] || fail "no package: $out"
+dpkg-deb -x "$deb" unpacked
+files unpacked/usr | diff debian.txt - || fail "the package: other files"
+[ "$(cd unpacked && echo *)" = usr ] || fail "outside of usr: $(ls unpacked)"
+out=$(dpkg-deb -f "$deb")
+for library in libc6 libjansson4 zlib1g libzstd1 libsnappy1v5 libxxhash0; do
+    says "^Depends:.* $library\\b"
+done
+says '^Package: plimsoll$'
+says '^Version: [0-9.]+-1$'
+says '^Maintainer: A Packager <packager@debian\.org>$'
+out=$(zcat unpacked/usr/share/doc/plimsoll/changelog.Debian.gz)
+says '^ -- A Packager <packager@debian\.org>  '
+for name in unpacked/usr/share/man/man?/*; do
+    out=$(file "$name")
+    says 'gzip compressed data, max compression, from Unix'
+done
+expect 0 unpacked/usr/bin/plimsoll plan \
+    unpacked/usr/share/plimsoll/config/demo.py
+says '^peak '
+if command -v lintian >/dev/null; then
+    out=$(lintian --tag-display-limit 0 --allow-root "$deb" 2>&1) || true
+    says_not '^E:'
+    echo "lintian: $(grep -c . <<<"$out") lines, none an error"
+fi
