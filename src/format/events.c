@@ -135,7 +135,63 @@ static uint64_t fixed(const unsigned char *bytes, size_t count)
     return value;
 }
 
-/* The record at `at`: *end is behind it, or `at` if there is no whole one. */
+/* A message of which a part is left to be read. */
+typedef struct rest {
+    const unsigned char *at, *end;
+} rest;
+
+static int take_varint(rest *r, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; r->at < r->end && shift < 64; shift += 7) {
+        *value |= (uint64_t)(*r->at & 0x7f) << shift;
+        if (!(*r->at++ & 0x80))
+            return 1;
+    }
+    return 0;
+}
+
+/* Finds the first field of this number. What it is a length of, or holds as a
+ * varint, is in *value; *inner is what the length is of. 0: there is none, or
+ * this is no message. */
+static int find_field(rest r, unsigned number, uint64_t *value, rest *inner)
+{
+    uint64_t key, skip;
+    while (take_varint(&r, &key)) {
+        skip = (key & 7) == 1 ? 8 : (key & 7) == 5 ? 4 : 0;
+        if (((key & 7) == 0 || (key & 7) == 2) && !take_varint(&r, value))
+            return 0;
+        if ((key & 7) == 2)
+            skip = *value;
+        if (skip > (uint64_t)(r.end - r.at))
+            return 0;
+        *inner = (rest){ r.at, r.at + skip };
+        if (key >> 3 == number)
+            return 1;
+        r.at += skip;
+    }
+    return 0;
+}
+
+/* What a record is of. */
+static void read_message(const unsigned char *text, size_t bytes,
+                         uint64_t *step, char tag[PL_EVENTS_TAG_BYTES])
+{
+    rest all = { text, text + bytes }, at = all;
+    uint64_t length = 0;
+    if (!find_field(all, 2, step, &at))
+        *step = 0;
+    tag[0] = '\0';
+    if (find_field(all, 5, &length, &at) && find_field(at, 1, &length, &at) &&
+        find_field(at, 1, &length, &at) &&
+        (size_t)(at.end - at.at) < PL_EVENTS_TAG_BYTES) {
+        memcpy(tag, at.at, (size_t)(at.end - at.at));
+        tag[at.end - at.at] = '\0';
+    }
+}
+
+/* The record at `at`: *end is behind it, or `at` if there is no whole one. The
+ * message is in e->buffer as far as that holds it. */
 static pl_status read_record(pl_events *e, const pl_file *file, uint64_t at,
                              uint64_t *end, pl_error *err)
 {
@@ -169,8 +225,24 @@ static pl_status read_record(pl_events *e, const pl_file *file, uint64_t at,
     return status;
 }
 
-/* How much of the first `most` bytes is kept. */
-static pl_status measure(pl_events *e, const char *path, uint64_t most,
+/* What is kept of a file: whole records, and only those. */
+typedef struct wish {
+    uint64_t most_bytes;
+    pl_events_keeps *keeps; /* NULL: all of them */
+    const void *context;
+} wish;
+
+static int is_wanted(const wish *w, const pl_events *e, uint64_t bytes)
+{
+    char tag[PL_EVENTS_TAG_BYTES];
+    uint64_t step;
+    if (!w->keeps || bytes > PL_EVENTS_BUFFER_BYTES)
+        return 1;
+    read_message(e->buffer, (size_t)bytes, &step, tag);
+    return tag[0] == '\0' || w->keeps(w->context, step, tag);
+}
+
+static pl_status measure(pl_events *e, const char *path, const wish *w,
                          uint64_t *kept, pl_error *err)
 {
     pl_file file = PL_FILE_CLOSED;
@@ -179,7 +251,8 @@ static pl_status measure(pl_events *e, const char *path, uint64_t most,
     pl_status status = pl_file_open_read(&file, path, err);
     while (!status) {
         status = read_record(e, &file, *kept, &end, err);
-        if (status || end == *kept || end > most)
+        if (status || end == *kept || end > w->most_bytes ||
+            !is_wanted(w, e, end - *kept - HEAD_BYTES - TAIL_BYTES))
             break;
         *kept = end;
     }
@@ -189,18 +262,18 @@ static pl_status measure(pl_events *e, const char *path, uint64_t most,
 
 /* ---- the file ---- */
 
-pl_status pl_events_open(pl_events *events, const char *path,
-                         uint64_t keep_bytes, double wall_time, pl_error *err)
+static pl_status open_wish(pl_events *events, const char *path, const wish *w,
+                           double wall_time, pl_error *err)
 {
     uint64_t kept = 0;
     pl_file_kind kind = PL_FILE_ABSENT;
     pl_status status = PL_OK;
 
     *events = (pl_events){ .file = PL_FILE_CLOSED };
-    if (keep_bytes > 0)
+    if (w->most_bytes > 0)
         status = pl_file_look(path, &kind, err);
     if (!status && kind != PL_FILE_ABSENT)
-        status = measure(events, path, keep_bytes, &kept, err);
+        status = measure(events, path, w, &kept, err);
     if (status)
         return status;
     if (kind == PL_FILE_ABSENT)
@@ -217,6 +290,22 @@ pl_status pl_events_open(pl_events *events, const char *path,
         events->used = m.used;
     }
     return PL_OK;
+}
+
+pl_status pl_events_open(pl_events *events, const char *path,
+                         uint64_t keep_bytes, double wall_time, pl_error *err)
+{
+    const wish w = { .most_bytes = keep_bytes };
+    return open_wish(events, path, &w, wall_time, err);
+}
+
+pl_status pl_events_open_past(pl_events *events, const char *path,
+                              pl_events_keeps *keeps, const void *context,
+                              double wall_time, pl_error *err)
+{
+    const wish w = { keeps ? PL_EVENTS_KEEP_ALL : PL_EVENTS_KEEP_NONE, keeps,
+                     context };
+    return open_wish(events, path, &w, wall_time, err);
 }
 
 pl_status pl_events_flush(pl_events *events, pl_error *err)

@@ -23,11 +23,16 @@
 
 enum {
     PL_EVENTS_BUFFER_BYTES = 16 * 1024,
-    PL_EVENTS_TAG_BYTES = 128, /* with its zero */
+    PL_EVENTS_TAG_BYTES = 128,  /* with its zero */
+    PL_EVENTS_FIRST_BYTES = 40, /* of the record that every file begins with */
 };
 
-#define PL_EVENTS_KEEP_ALL  UINT64_MAX
-#define PL_EVENTS_KEEP_NONE ((uint64_t)0)
+/* The most that a value under a tag of `bytes` bytes takes: lengths and sums
+ * (16), time (9), step (11), summary (3), value (3), tag (3), number (5). */
+#define PL_EVENTS_MOST_BYTES(bytes) (16 + 9 + 11 + 3 + 3 + 3 + (bytes) + 5)
+
+#define PL_EVENTS_KEEP_ALL          UINT64_MAX
+#define PL_EVENTS_KEEP_NONE         ((uint64_t)0)
 
 typedef struct pl_events {
     pl_file file;
@@ -44,6 +49,16 @@ typedef struct pl_events {
 PL_MUST_CHECK pl_status pl_events_open(pl_events *events, const char *path,
                                        uint64_t keep_bytes, double wall_time,
                                        pl_error *err);
+
+/* The same, but records are kept by what they are of: from the first on, up to
+ * one that `keeps` doesn't want (NULL: wants none). Those without a tag are
+ * always wanted, one without a step is of step 0. */
+typedef int pl_events_keeps(const void *context, uint64_t step,
+                            const char *tag);
+PL_MUST_CHECK pl_status pl_events_open_past(pl_events *events, const char *path,
+                                            pl_events_keeps *keeps,
+                                            const void *context,
+                                            double wall_time, pl_error *err);
 
 /* One value. It is written when the buffer is full, flushed or closed. On
  * PL_E_IO (the buffer is full and can't be written) this value is lost. */

@@ -52,10 +52,36 @@ static uint64_t bytes_of(pl_session *session, pl_tensors_file file)
     return pl_safetensors_size(&source);
 }
 
+enum {
+    PAGE_BYTES = 4096,
+    SMALL_TEXTS = 4, /* those of Hugging Face and the manifest: a page each */
+};
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+pl_metrics_bytes pl_checkpoint_metrics_bytes(const pl_config *config)
+{
+    const uint64_t updates = (uint64_t)config->max_iters,
+                   evals = updates / (uint64_t)config->eval_interval + 1;
+    const pl_metrics_bytes most = pl_metrics_most_bytes(updates, evals);
+    return (pl_metrics_bytes){ .lines = whole_pages(most.lines),
+                               .events = whole_pages(most.events),
+                               .copy = whole_pages(most.copy) };
+}
+
 uint64_t pl_checkpoint_bytes(pl_session *session)
 {
-    return bytes_of(session, PL_TENSORS_MODEL) +
-           bytes_of(session, PL_TENSORS_OPTIMIZER);
+    /* the folder, state.json and the small ones */
+    uint64_t bytes = PAGE_BYTES + PL_SESSION_TEXT_BYTES +
+                     SMALL_TEXTS * PAGE_BYTES;
+    bytes += whole_pages(session->tokenizer_file.bytes) +
+             whole_pages(session->hf_tokenizer.bytes) +
+             pl_checkpoint_metrics_bytes(session->config).copy;
+    return bytes + whole_pages(bytes_of(session, PL_TENSORS_MODEL)) +
+           whole_pages(bytes_of(session, PL_TENSORS_OPTIMIZER));
 }
 
 const char *pl_checkpoint_largest(pl_session *session, uint64_t *bytes)
@@ -163,16 +189,11 @@ static pl_status write_texts(writing *w, pl_error *err)
 
 static pl_status write_metrics(writing *w, pl_error *err)
 {
-    char path[PL_PATH_BYTES];
-    pl_hash hash;
-    uint64_t bytes = 0;
-    pl_status status = pl_path_join(path, w->folder, PL_METRICS_NAME, err);
-    if (!status)
-        status = pl_metrics_copy(&w->session->metrics, path, &hash, &bytes,
-                                 err);
-    if (!status && bytes > 0)
-        pl_manifest_add(&w->manifest, PL_METRICS_NAME, bytes, &hash);
-    return status;
+    const pl_thin *thin = &w->session->metrics.thin;
+    pl_metrics_sync(&w->session->metrics);
+    if (thin->used == 0)
+        return PL_OK;
+    return write_text(w, PL_METRICS_NAME, thin->text, thin->used, err);
 }
 
 /* The manifest last, and then the folder's own entries. */

@@ -8,7 +8,7 @@
  *   tokenizer.json, tokenizer_config.json, meta.json
  *                          the tokenizer, if there is one
  *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names
- *   metrics.jsonl          the lines so far, without times (metrics.h)
+ *   metrics.jsonl          the lines so far, thinned out (metrics_thin.h)
  *   state.json             step, losses, loss scaler, model, the kernels'
  *                          arithmetic, every config key and which were set
  *   manifest.json          the checksums of all of them (manifest.h)
@@ -30,7 +30,7 @@ typedef struct pl_checkpoint_state {
     double val_loss;      /* at this step; infinite: it had none */
     pl_scaler scaler;     /* active if the run had one */
     uint64_t train_tokens, val_tokens; /* of the data */
-    pl_metrics_size metrics;
+    pl_metrics_past metrics;
     pl_shape shape;
     uint64_t arithmetic; /* a pl_arithmetic, or a later version's number */
 } pl_checkpoint_state;
@@ -40,8 +40,11 @@ typedef struct pl_checkpoint_state {
 /* Writes out_dir/step-<step>. Allocates nothing. */
 PL_MUST_CHECK pl_status pl_checkpoint_save(pl_session *session, pl_error *err);
 
-/* Bytes on disk of a checkpoint, about: its tensors. */
+/* The most bytes that a checkpoint of this run takes on a disk: every file in
+ * whole pages. */
 uint64_t pl_checkpoint_bytes(pl_session *session);
+/* Likewise its metrics, those in out_dir too. */
+pl_metrics_bytes pl_checkpoint_metrics_bytes(const pl_config *config);
 
 /* The larger of its two files of tensors: its name, and its bytes. */
 const char *pl_checkpoint_largest(pl_session *session, uint64_t *bytes);

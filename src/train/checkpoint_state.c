@@ -48,6 +48,16 @@ static void put_config(pl_json_text *j, const pl_config *config)
     pl_json_text_close(j, ']');
 }
 
+static void put_metrics(pl_json_text *j, pl_session *session)
+{
+    const pl_metrics_past past = pl_metrics_past_at(&session->metrics,
+                                                    session->step);
+    pl_json_text_whole(j, "metrics_lines", past.lines);
+    pl_json_text_whole(j, "metrics_evaluations", past.evals);
+    pl_json_text_raw(j, "metrics_evaluated", past.evaluated ? "true" : "false");
+    pl_json_text_string(j, "metrics_xxh128", past.chain.text);
+}
+
 pl_status pl_checkpoint_state_text(pl_session *session, size_t *bytes,
                                    pl_error *err)
 {
@@ -66,9 +76,7 @@ pl_status pl_checkpoint_state_text(pl_session *session, size_t *bytes,
     }
     pl_json_text_whole(&j, "train_tokens", shards[PL_SPLIT_TRAIN].n_tokens);
     pl_json_text_whole(&j, "val_tokens", shards[PL_SPLIT_VAL].n_tokens);
-    const pl_metrics_size metrics = pl_metrics_sync(&session->metrics);
-    pl_json_text_whole(&j, "metrics_lines", metrics.lines);
-    pl_json_text_whole(&j, "events_bytes", metrics.events_bytes);
+    put_metrics(&j, session);
     put_model(&j, &session->shape);
     put_config(&j, session->config);
     pl_status status = pl_json_text_end(&j, err);
@@ -159,6 +167,31 @@ static double loss_of(const json_t *root, const char *key)
     return json_is_number(value) ? json_number_value(value) : HUGE_VAL;
 }
 
+/* What wrote no hash copied every line, and logged an evaluation if it had a
+ * loss. */
+static pl_status read_metrics(pl_checkpoint_state *state, const json_t *root,
+                              const char *path, pl_error *err)
+{
+    pl_metrics_past *past = &state->metrics;
+    const json_t *hash = json_object_get(root, "metrics_xxh128");
+    size_t evals = 0;
+    past->step = state->step;
+    past->evaluated = isfinite(state->val_loss);
+    if (!hash)
+        return PL_OK;
+    if (json_string_length(hash) != PL_HASH_TEXT_BYTES - 1 ||
+        strlen(json_string_value(hash)) != PL_HASH_TEXT_BYTES - 1)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: \"metrics_xxh128\" must have %d digits", path,
+                       PL_HASH_TEXT_BYTES - 1);
+    memcpy(past->chain.text, json_string_value(hash), PL_HASH_TEXT_BYTES);
+    past->evaluated = json_is_true(json_object_get(root, "metrics_evaluated"));
+    pl_status status = want_size(root, "metrics_evaluations", &evals, path,
+                                 err);
+    past->evals = evals;
+    return status;
+}
+
 static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
                             const char *path, pl_error *err)
 {
@@ -171,7 +204,6 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         { "train_tokens", &state->train_tokens },
         { "val_tokens", &state->val_tokens },
         { "metrics_lines", &state->metrics.lines },
-        { "events_bytes", &state->metrics.events_bytes },
     };
     pl_status status = PL_OK;
     *state = (pl_checkpoint_state){ 0 };
@@ -190,7 +222,7 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         status = want_scaler(root, &state->scaler, path, err);
     state->best_val_loss = loss_of(root, "best_val_loss");
     state->val_loss = loss_of(root, "val_loss");
-    return status;
+    return status ? status : read_metrics(state, root, path, err);
 }
 
 pl_status pl_checkpoint_parse_state(pl_checkpoint_state *state,

@@ -1,4 +1,5 @@
-/* metrics.c: see metrics.h. */
+/* metrics.c: see metrics.h. Owns what is written; metrics_open.c what is found
+ * when a run is resumed. */
 #include "train/metrics.h"
 #include "base/clock.h"
 
@@ -7,128 +8,69 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_BYTES = 1024, PIECE_BYTES = 16 * LINE_BYTES };
+/* ---- sizes ---- */
+
+enum {
+    NUMBER_BYTES = sizeof "-1.23456789e-308" - 1, /* the widest of "%.9g" */
+    STEP_BYTES = sizeof "{\"step\": 18446744073709551615" - 1,
+    TAIL_BYTES = sizeof "}\n" - 1,
+};
+
+#define WIDTH(name, value) +(sizeof ", \"" name "\": " - 1 + NUMBER_BYTES)
+#define EVENT(name, value) +PL_EVENTS_MOST_BYTES(sizeof name - 1)
+
+enum {
+    UPDATE_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_UPDATE(WIDTH),
+    EVAL_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_EVAL(WIDTH),
+    UPDATE_EVENTS_BYTES = 0 PL_METRICS_OF_UPDATE(EVENT),
+    EVAL_EVENTS_BYTES = 0 PL_METRICS_OF_EVAL(EVENT),
+};
+
+_Static_assert((int)UPDATE_BYTES <= (int)PL_THIN_LINE_BYTES &&
+                   (int)EVAL_BYTES <= (int)PL_THIN_LINE_BYTES,
+               "the copy has room for the longest line");
+
+pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals)
+{
+    return (pl_metrics_bytes){
+        .lines = UPDATE_BYTES * updates + EVAL_BYTES * evals,
+        .events = PL_EVENTS_FIRST_BYTES + UPDATE_EVENTS_BYTES * updates +
+                  EVAL_EVENTS_BYTES * evals,
+        .copy = pl_thin_most_bytes(updates, evals),
+    };
+}
 
 /* ---- opening ---- */
 
-/* The first `most` lines of a file that are whole. */
-typedef struct lines {
-    uint64_t count, bytes;
-} lines;
-
-static pl_status first_lines(const pl_file *file, uint64_t most, lines *found,
-                             pl_error *err)
+/* Whether a record of TensorBoard's was before the checkpoint. */
+static int is_past(const void *context, uint64_t step, const char *tag)
 {
-    char piece[PIECE_BYTES];
-    uint64_t size = pl_file_size(file);
-    *found = (lines){ 0 };
-    for (uint64_t at = 0; at < size && found->count < most;) {
-        size_t want = size - at < sizeof piece ? (size_t)(size - at)
-                                               : sizeof piece;
-        pl_status status = pl_file_pread_exact(file, piece, want, at, err);
-        if (status)
-            return status;
-        const char *next = piece, *end = piece + want;
-        while (next < end && found->count < most &&
-               (next = memchr(next, '\n', (size_t)(end - next))) != NULL) {
-            next++;
-            found->count++;
-            found->bytes = at + (uint64_t)(next - piece);
-        }
-        at += want;
-    }
-    return PL_OK;
-}
-
-static pl_status look_at_lines(const char *path, uint64_t most, lines *found,
-                               pl_error *err)
-{
-    pl_file file;
-    pl_status status = pl_file_open_read(&file, path, err);
-    *found = (lines){ 0 };
-    if (status)
-        return status;
-    status = first_lines(&file, most, found, err);
-    pl_file_abandon(&file);
-    return status;
-}
-
-/* metrics.jsonl anew, from a checkpoint's copy. Killed meanwhile, it is too
- * short and the next start does it again. */
-static pl_status restore(pl_file *out, const char *path, const char *copy,
-                         uint64_t bytes, pl_error *err)
-{
-    char piece[PIECE_BYTES];
-    pl_file from;
-    pl_status status = pl_file_open_read(&from, copy, err);
-    if (status)
-        return status;
-    status = pl_file_create(out, path, err);
-    for (uint64_t at = 0; at < bytes && !status;) {
-        size_t want = bytes - at < sizeof piece ? (size_t)(bytes - at)
-                                                : sizeof piece;
-        status = pl_file_pread_exact(&from, piece, want, at, err);
-        if (!status)
-            status = pl_file_append(out, piece, want, err);
-        at += want;
-    }
-    pl_file_abandon(&from);
-    return status;
-}
-
-/* What is missing in the file is taken from the checkpoint's folder. */
-static pl_status open_old(pl_metrics *metrics, const char *path,
-                          const char *folder, uint64_t count, pl_error *err)
-{
-    char copy[PL_PATH_BYTES];
-    lines have = { 0 }, kept = { 0 };
-    pl_file_kind kind;
-    pl_status status = pl_file_look(path, &kind, err);
-    if (!status && kind != PL_FILE_ABSENT)
-        status = look_at_lines(path, count, &have, err);
-    if (!status && have.count < count)
-        status = pl_path_join(copy, folder, PL_METRICS_NAME, err);
-    if (!status && have.count < count &&
-        look_at_lines(copy, count, &kept, NULL))
-        kept.count = 0; /* then what there is must do */
-    if (status)
-        return status;
-    if (kept.count > have.count) {
-        status = restore(&metrics->file, path, copy, kept.bytes, err);
-        have = kept;
-    } else if (kind == PL_FILE_ABSENT) {
-        status = pl_file_create(&metrics->file, path, err);
-    } else {
-        status = pl_file_open_again(&metrics->file, path, have.bytes, err);
-    }
-    metrics->good_bytes = have.bytes;
-    metrics->lines = have.count;
-    if (!status && (have.count < count || kept.count > 0))
-        pl_log_say(metrics->log, PL_LOG_NOTE,
-                   "%s had not all lines of the checkpoint: it has %" PRIu64
-                   " of %" PRIu64 " now%s",
-                   path, have.count, count,
-                   kept.count > 0 ? ", from the checkpoint's own copy" : "");
-    return status;
+    const pl_metrics_past *past = context;
+    if (step != past->step)
+        return step < past->step;
+#define IS(name, value) || strcmp(tag, name) == 0
+    return past->evaluated && (0 PL_METRICS_OF_EVAL(IS));
 }
 
 pl_status pl_metrics_open(pl_metrics *metrics, const char *out_dir,
-                          const char *folder, pl_metrics_size size,
-                          const pl_log *log, pl_error *err)
+                          const char *folder, const pl_metrics_past *past,
+                          const pl_log *log, pl_heap *heap, pl_error *err)
 {
     char path[PL_PATH_BYTES];
     *metrics = (pl_metrics)PL_METRICS_CLOSED;
     metrics->log = log;
-    pl_status status = pl_path_join(path, out_dir, PL_METRICS_NAME, err);
+    metrics->evaluated_step = past && past->evaluated ? past->step : UINT64_MAX;
+    pl_status status = pl_metrics_open_thin(metrics, folder, past, heap, err);
     if (!status)
-        status = size.lines > 0
-                     ? open_old(metrics, path, folder, size.lines, err)
-                     : pl_file_create(&metrics->file, path, err);
+        status = pl_path_join(path, out_dir, PL_METRICS_NAME, err);
+    if (!status)
+        status = pl_metrics_open_lines(metrics, path, past, err);
     if (!status)
         status = pl_path_join(path, out_dir, PL_EVENTS_NAME, err);
     if (!status)
-        status = pl_events_open(&metrics->events, path, size.events_bytes,
-                                pl_clock_date(), err);
+        status = pl_events_open_past(&metrics->events, path,
+                                     past ? is_past : NULL, past,
+                                     pl_clock_date(), err);
     if (status)
         pl_metrics_close(metrics);
     return status;
@@ -148,7 +90,7 @@ void pl_metrics_close(pl_metrics *metrics)
 
 typedef struct line {
     pl_metrics *metrics;
-    char text[LINE_BYTES];
+    char text[PL_METRICS_LINE_BYTES];
     size_t used;
     uint64_t step;
     double date;
@@ -189,29 +131,35 @@ static void put(line *l, const char *name, double value)
 }
 
 /* A line that was cut off by an error is taken back before the next one. */
+static pl_status append_line(pl_metrics *metrics, const line *l, pl_error *err)
+{
+    pl_status status = PL_OK;
+    if (metrics->file.fd < 0)
+        return PL_OK;
+    if (pl_file_size(&metrics->file) != metrics->good_bytes)
+        status = pl_file_cut(&metrics->file, metrics->good_bytes, err);
+    if (!status)
+        status = pl_file_append(&metrics->file, l->text, l->used, err);
+    if (!status)
+        metrics->good_bytes += l->used;
+    return status;
+}
+
 static void append(pl_metrics *metrics, line *l)
 {
     pl_error trouble = { 0 };
-    pl_status status = PL_OK;
-    if (metrics->file.fd < 0)
-        return;
     l->used += (size_t)snprintf(l->text + l->used, sizeof l->text - l->used,
                                 "}\n");
-    if (pl_file_size(&metrics->file) != metrics->good_bytes)
-        status = pl_file_cut(&metrics->file, metrics->good_bytes, &trouble);
-    if (!status)
-        status = pl_file_append(&metrics->file, l->text, l->used, &trouble);
-    if (status) {
-        complain(metrics, &trouble);
-        return;
-    }
-    metrics->good_bytes += l->used;
-    metrics->lines++;
-    status = pl_events_flush(&metrics->events, &trouble);
+    pl_status status = append_line(metrics, l, &trouble);
+    if (!status && metrics->events.file.fd >= 0)
+        status = pl_events_flush(&metrics->events, &trouble);
     if (status)
         complain(metrics, &trouble);
     else
         metrics->in_trouble = 0;
+    if (metrics->thin.text) /* whatever the disk did */
+        pl_thin_add(&metrics->thin, l->text,
+                    pl_thin_drop_time(l->text, l->used));
 }
 
 #define PUT(name, value) put(&l, name, (double)(value));
@@ -225,99 +173,27 @@ void pl_metrics_updated(pl_metrics *metrics, const pl_update_event *e)
 
 void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *e)
 {
+    if (e->step == metrics->evaluated_step)
+        return;
     line l = begin(metrics, e->step);
     PL_METRICS_OF_EVAL(PUT)
     append(metrics, &l);
+    metrics->evaluated_step = e->step;
 }
 
-pl_metrics_size pl_metrics_sync(pl_metrics *metrics)
+void pl_metrics_sync(pl_metrics *metrics)
 {
     pl_error trouble = { 0 };
     if (metrics->file.fd >= 0 && pl_file_sync(&metrics->file, &trouble))
         complain(metrics, &trouble);
-    return (pl_metrics_size){ metrics->lines, metrics->events.size_bytes };
 }
 
-/* ---- the checkpoint's copy ---- */
-
-/* Drops the time that an update took from each line in `text`, which are whole;
- * returns what is left. */
-static size_t drop_times(char *text, size_t bytes)
+pl_metrics_past pl_metrics_past_at(const pl_metrics *metrics, uint64_t step)
 {
-    static const char time[] = ", \"step_ms\"";
-    size_t used = 0;
-    for (size_t at = 0; at < bytes;) {
-        const char *from = text + at;
-        const char *end = memchr(from, '\n', bytes - at);
-        size_t length = (size_t)(end + 1 - from);
-        const char *cut = memmem(from, length, time, sizeof time - 1);
-        size_t keep = cut ? (size_t)(cut - from) : length;
-        memmove(text + used, from, keep);
-        used += keep;
-        if (cut) {
-            memcpy(text + used, "}\n", 2);
-            used += 2;
-        }
-        at += length;
-    }
-    return used;
-}
-
-/* *read: whether what failed was reading. */
-static pl_status copy_lines(const pl_metrics *metrics, pl_file *out,
-                            pl_hash *hash, uint64_t *bytes, int *read,
-                            pl_error *err)
-{
-    char piece[PIECE_BYTES];
-    pl_file from;
-    *read = 1;
-    pl_status status = pl_file_open_read(&from, metrics->file.path, err);
-    if (status)
-        return status;
-    for (uint64_t at = 0; at < metrics->good_bytes && !status;) {
-        uint64_t left = metrics->good_bytes - at;
-        size_t want = left < sizeof piece ? (size_t)left : sizeof piece;
-        *read = 1;
-        status = pl_file_pread_exact(&from, piece, want, at, err);
-        const char *end = status ? NULL : memrchr(piece, '\n', want);
-        if (!status && !end)
-            status = pl_fail(err, PL_E_FORMAT, "%s: a line is too long",
-                             metrics->file.path);
-        if (status)
-            break;
-        at += (uint64_t)(end + 1 - piece);
-        size_t used = drop_times(piece, (size_t)(end + 1 - piece));
-        *read = 0;
-        status = pl_file_append(out, piece, used, err);
-        pl_hash_add(hash, piece, used);
-        *bytes += used;
-    }
-    pl_file_abandon(&from);
-    return status;
-}
-
-pl_status pl_metrics_copy(pl_metrics *metrics, const char *path, pl_hash *hash,
-                          uint64_t *bytes, pl_error *err)
-{
-    pl_file out;
-    int read = 0;
-    *bytes = 0;
-    pl_hash_begin(hash);
-    if (metrics->file.fd < 0 || metrics->lines == 0)
-        return PL_OK;
-    pl_status status = pl_file_create(&out, path, err);
-    if (status)
-        return status;
-    status = copy_lines(metrics, &out, hash, bytes, &read, err);
-    if (!status)
-        status = pl_file_sync(&out, err);
-    if (!status)
-        return pl_file_close(&out, err);
-    pl_file_abandon(&out);
-    if (!read)
-        return status;
-    if (err)
-        complain(metrics, err);
-    *bytes = 0;
-    return pl_file_remove(path, err);
+    const pl_thin *thin = &metrics->thin;
+    return (pl_metrics_past){ .step = step,
+                              .evaluated = metrics->evaluated_step == step,
+                              .lines = thin->lines,
+                              .evals = thin->evals,
+                              .chain = thin->chain };
 }

@@ -5,24 +5,25 @@
  *   {"step": 19, "loss": 2.31, "lr": 0.001, "grad_norm": 0.8, ...}
  *   {"step": 20, "train_loss": 2.3, "val_loss": 2.4, ...}
  *
- * Only ever appended to. A checkpoint notes how long both were, and has a copy
- * of the lines without their times, so that equal runs have equal checkpoints.
- * A resumed run cuts both to that length first, so that no step stands there
- * twice, and takes lines that are missing from the copy. What can't be written
- * is warned of once and left out: no run ends for that. Every number goes
- * through one function, `put` in metrics.c. Allocates nothing. */
+ * Only ever appended to. A checkpoint has a copy of the lines that is thinned
+ * out (metrics_thin.h). A resumed run cuts both files to what was before its
+ * checkpoint first, so that no step stands there twice, and takes lines that
+ * are missing from the copy. What can't be written is warned of once and left
+ * out: no run ends for that. Every number goes through one function, `put` in
+ * metrics.c. Allocates nothing but when it is opened. */
 #ifndef PL_TRAIN_METRICS_H
 #define PL_TRAIN_METRICS_H
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "format/events.h"
 #include "train/events.h"
+#include "train/metrics_thin.h"
 
 #define PL_METRICS_NAME "metrics.jsonl"
 
-/* The one table of metrics: name, and value of the event `e`. */
+/* The one table of metrics: name, and value of the event `e`. The first names
+ * tell the two kinds apart, the time comes last (metrics_thin.c). */
 #define PL_METRICS_OF_UPDATE(X)                                                \
     X("loss", e->loss)                                                         \
     X("lr", e->learning_rate)                                                  \
@@ -37,42 +38,70 @@
     X("val_error", e->val.standard_error)
 
 typedef struct pl_metrics {
-    pl_file file;               /* not open: nothing is written */
-    uint64_t lines, good_bytes; /* whole ones */
+    pl_file file;        /* not open: nothing is written */
+    uint64_t good_bytes; /* of it: whole lines */
     pl_events events;
+    pl_thin thin;
+    uint64_t evaluated_step; /* whose numbers are there; UINT64_MAX: none's */
     const pl_log *log;
     int in_trouble; /* and it was said */
 } pl_metrics;
-
-/* How long the two were when a checkpoint was written. */
-typedef struct pl_metrics_size {
-    uint64_t lines, events_bytes;
-} pl_metrics_size;
 
 #define PL_METRICS_CLOSED                                                      \
     {                                                                          \
         .file = PL_FILE_CLOSED, .events = {.file = PL_FILE_CLOSED }            \
     }
 
-/* Opens both, cut to what `size` says; 0: anew. Lines that metrics.jsonl lacks
- * come from the copy in `folder`, the checkpoint's; where that has no more of
- * them, they are missing. Either is said. */
+/* What a checkpoint knows of the lines before it. */
+typedef struct pl_metrics_past {
+    uint64_t step; /* its own: the updates below it are past */
+    int evaluated; /* and so is the evaluation at it */
+    uint64_t lines, evals;
+    pl_hash_text chain; /* "": it has a copy of every line */
+} pl_metrics_past;
+
+/* Opens both: anew where `past` is NULL, else cut to what is past. Lines that
+ * metrics.jsonl lacks come from the copy in `folder`, the checkpoint's, as far
+ * as that has them. Either is said. PL_E_FORMAT if the copy isn't one. */
 PL_MUST_CHECK pl_status pl_metrics_open(pl_metrics *metrics,
                                         const char *out_dir, const char *folder,
-                                        pl_metrics_size size, const pl_log *log,
+                                        const pl_metrics_past *past,
+                                        const pl_log *log, pl_heap *heap,
                                         pl_error *err);
 void pl_metrics_close(pl_metrics *metrics);
 
 void pl_metrics_updated(pl_metrics *metrics, const pl_update_event *event);
+/* Nothing happens if that step's numbers are there already. */
 void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *event);
 
-/* Waits until the lines are on the disk, and says how long both are. */
-pl_metrics_size pl_metrics_sync(pl_metrics *metrics);
+/* Waits until the lines are on the disk. */
+void pl_metrics_sync(pl_metrics *metrics);
 
-/* Writes the checkpoint's copy to `path`. *bytes 0: there is none, because
- * there are no lines or they can't be read, which is warned of. */
-PL_MUST_CHECK pl_status pl_metrics_copy(pl_metrics *metrics, const char *path,
-                                        pl_hash *hash, uint64_t *bytes,
-                                        pl_error *err);
+/* The past of a checkpoint at `step`. */
+pl_metrics_past pl_metrics_past_at(const pl_metrics *metrics, uint64_t step);
+
+/* How large the files can be after so many updates and evaluations, whatever
+ * the numbers are. */
+typedef struct pl_metrics_bytes {
+    uint64_t lines;  /* metrics.jsonl */
+    uint64_t events; /* TensorBoard's */
+    uint64_t copy;   /* a checkpoint's metrics.jsonl */
+} pl_metrics_bytes;
+pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals);
+
+/* ---- for metrics_open.c ---- */
+
+enum { PL_METRICS_LINE_BYTES = 1024 };
+
+/* Reads the copy in `folder`, or begins an empty one. */
+PL_MUST_CHECK pl_status pl_metrics_open_thin(pl_metrics *metrics,
+                                             const char *folder,
+                                             const pl_metrics_past *past,
+                                             pl_heap *heap, pl_error *err);
+/* Opens metrics.jsonl. */
+PL_MUST_CHECK pl_status pl_metrics_open_lines(pl_metrics *metrics,
+                                              const char *path,
+                                              const pl_metrics_past *past,
+                                              pl_error *err);
 
 #endif

@@ -76,32 +76,57 @@ static void count_steps(void *context, const char *name)
     *(size_t *)context += (size_t)pl_outdir_step_of(name, &step);
 }
 
+/* Takes the size of a file that is there off *bytes. */
+static pl_status take_off(const pl_outdir *outdir, const char *name,
+                          uint64_t *bytes, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_file_kind kind = PL_FILE_ABSENT;
+    pl_file file;
+    pl_status status = path_of(outdir, path, name, err);
+    if (!status)
+        status = pl_file_look(path, &kind, err);
+    if (status || kind != PL_FILE_PLAIN)
+        return status;
+    status = pl_file_open_read(&file, path, err);
+    if (status)
+        return status;
+    *bytes -= pl_file_size(&file) < *bytes ? pl_file_size(&file) : *bytes;
+    pl_file_abandon(&file);
+    return PL_OK;
+}
+
 /* All that the run will hold, less what is there already. */
-static pl_status check_room(const pl_outdir *outdir, uint64_t checkpoint_bytes,
+static pl_status check_room(const pl_outdir *outdir, pl_outdir_need need,
                             pl_outdir_use use, pl_error *err)
 {
     size_t have = 0, want = pl_outdir_most(outdir->keep);
-    uint64_t room;
+    uint64_t room, metrics = need.metrics_bytes;
     pl_status status = pl_disk_free_bytes(outdir->path, &room, err);
     if (!status && use == PL_OUTDIR_RESUMED)
         status = pl_folder_walk(outdir->path, count_steps, &have, err);
+    if (!status && use == PL_OUTDIR_RESUMED)
+        status = take_off(outdir, PL_METRICS_NAME, &metrics, err);
+    if (!status && use == PL_OUTDIR_RESUMED)
+        status = take_off(outdir, PL_EVENTS_NAME, &metrics, err);
     if (status)
         return status;
     want = have + 1 < want ? want - have : 1;
-    if (room / want < checkpoint_bytes)
+    if (room < metrics || (room - metrics) / want < need.checkpoint_bytes)
         return pl_fail(err, PL_E_IO,
                        "%s: a checkpoint takes %" PRIu64 " bytes, and the run "
                        "needs room for %zu (the newest, the best, keep = %zu, "
-                       "and one while it is written); the disk has %" PRIu64
-                       " left. Make room, lower keep, or choose another "
-                       "out_dir",
-                       outdir->path, checkpoint_bytes, want, outdir->keep,
-                       room);
+                       "and one while it is written), and %" PRIu64
+                       " for the metrics of max_iters updates; the disk has "
+                       "%" PRIu64 " left. Make room, lower keep or max_iters, "
+                       "or choose another out_dir",
+                       outdir->path, need.checkpoint_bytes, want, outdir->keep,
+                       metrics, room);
     return PL_OK;
 }
 
 pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
-                         uint64_t checkpoint_bytes, pl_outdir_use use,
+                         pl_outdir_need need, pl_outdir_use use,
                          const pl_log *log, pl_error *err)
 {
     *outdir = (pl_outdir){ .path = path,
@@ -120,7 +145,7 @@ pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
     if (!status)
         status = check_place(outdir, PL_OUTDIR_BEST, err);
     if (!status)
-        status = check_room(outdir, checkpoint_bytes, use, err);
+        status = check_room(outdir, need, use, err);
     if (status)
         pl_outdir_close(outdir);
     return status;

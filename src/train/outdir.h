@@ -34,6 +34,12 @@ typedef struct pl_outdir {
     double best_loss; /* of the best; infinite: there is none */
 } pl_outdir;
 
+/* What the files of a run take at most. */
+typedef struct pl_outdir_need {
+    uint64_t checkpoint_bytes; /* one of them */
+    uint64_t metrics_bytes;    /* metrics.jsonl and TensorBoard's, at the end */
+} pl_outdir_need;
+
 typedef enum pl_outdir_use {
     PL_OUTDIR_NEW,    /* what is there belongs to an earlier run */
     PL_OUTDIR_RESUMED /* it is this run's */
@@ -49,10 +55,9 @@ int pl_outdir_step_of(const char *name, uint64_t *step);
 /* Checkpoints that may be there at once, with the one that is being written. */
 size_t pl_outdir_most(size_t keep);
 
-/* Makes the folder and holds its lock. `checkpoint_bytes`: what one checkpoint
- * takes. `path` and `log` are borrowed. */
+/* Makes the folder and holds its lock. `path` and `log` are borrowed. */
 PL_MUST_CHECK pl_status pl_outdir_open(pl_outdir *outdir, const char *path,
-                                       size_t keep, uint64_t checkpoint_bytes,
+                                       size_t keep, pl_outdir_need need,
                                        pl_outdir_use use, const pl_log *log,
                                        pl_error *err);
 void pl_outdir_close(pl_outdir *outdir);

@@ -268,8 +268,8 @@ pl_status pl_resume_load(const pl_resume *resume, pl_session *session,
     pl_status status = pl_checkpoint_load(session, resume->folder, err);
     if (!status && !session->config->eval_only)
         status = pl_metrics_open(&session->metrics, session->config->out_dir,
-                                 resume->folder, state->metrics, session->log,
-                                 err);
+                                 resume->folder, &state->metrics, session->log,
+                                 session->heap, err);
     if (status)
         return status;
     session->step = state->step;

@@ -200,12 +200,21 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
     return PL_OK;
 }
 
-/* Files in memory (tmpfs) are memory: all checkpoints that will be there. */
+/* All files that a run can have at once. */
+static pl_outdir_need need_of(pl_session *session)
+{
+    const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(session->config);
+    return (pl_outdir_need){ .checkpoint_bytes = pl_checkpoint_bytes(session),
+                             .metrics_bytes = most.lines + most.events };
+}
+
+/* Files in memory (tmpfs) are memory: all that will be there. */
 static pl_status check_medium(pl_session *session, const pl_machine *machine,
                               pl_error *err)
 {
+    const pl_outdir_need need = need_of(session);
     size_t most = pl_outdir_most((size_t)session->config->keep);
-    uint64_t files = most * pl_checkpoint_bytes(session);
+    uint64_t files = most * need.checkpoint_bytes + need.metrics_bytes;
     uint64_t run = session->gpt.placement.arena_bytes + session->reserve_bytes;
     pl_disk_medium medium;
     pl_status status = pl_disk_look(session->config->out_dir, &medium, err);
@@ -214,10 +223,13 @@ static pl_status check_medium(pl_session *session, const pl_machine *machine,
         return status;
     return pl_fail(err, PL_E_MEMORY,
                    "out_dir %s is in memory (tmpfs): %zu checkpoints of %llu "
-                   "bytes count, and with them the run needs %llu of %zu bytes "
-                   "(%s). Choose an out_dir on a disk",
+                   "bytes count, and so do the %llu bytes that the metrics "
+                   "can take after max_iters = %lld; with them the run needs "
+                   "%llu of %zu bytes (%s). Choose an out_dir on a disk",
                    session->config->out_dir, most,
-                   (unsigned long long)(files / most),
+                   (unsigned long long)need.checkpoint_bytes,
+                   (unsigned long long)need.metrics_bytes,
+                   (long long)session->config->max_iters,
                    (unsigned long long)(run + files), machine->budget_bytes,
                    machine->budget_from);
 }
@@ -252,12 +264,12 @@ static pl_status open_surroundings(pl_session *session,
     if (!status && writes)
         status = check_medium(session, machine, err);
     if (!status && writes)
-        status = pl_outdir_open(
-            &session->outdir, config->out_dir, (size_t)config->keep,
-            pl_checkpoint_bytes(session),
-            beginning_of(config) == FROM_CHECKPOINT ? PL_OUTDIR_RESUMED
-                                                    : PL_OUTDIR_NEW,
-            session->log, err);
+        status = pl_outdir_open(&session->outdir, config->out_dir,
+                                (size_t)config->keep, need_of(session),
+                                beginning_of(config) == FROM_CHECKPOINT
+                                    ? PL_OUTDIR_RESUMED
+                                    : PL_OUTDIR_NEW,
+                                session->log, err);
     if (!status && writes) {
         status = pl_limits_check(session, err);
         if (status)
@@ -328,7 +340,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
     status = pl_outdir_move_earlier(&session->outdir, session->heap, err);
     if (!status)
         status = pl_metrics_open(&session->metrics, session->config->out_dir,
-                                 "", (pl_metrics_size){ 0 }, session->log, err);
+                                 "", NULL, session->log, session->heap, err);
     return status;
 }
 

@@ -234,10 +234,9 @@ typedef struct loop {
     const pl_listener *listener;
     int64_t skipped_in_a_row;
     uint64_t began_step;
-    uint64_t saved_step;     /* of the newest checkpoint that is on disk */
-    int saved_evaluated;     /* and that one has its step's evaluation */
-    uint64_t evaluated_step; /* whose numbers the metrics have already */
-    int updates;             /* done by this loop */
+    uint64_t saved_step; /* of the newest checkpoint that is on disk */
+    int saved_evaluated; /* and that one has its step's evaluation */
+    int updates;         /* done by this loop */
 } loop;
 
 static int wants_stop(const loop *l)
@@ -312,9 +311,7 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     if (event.improved)
         session->best_val_loss = event.val.loss;
     session->val_loss = isfinite(event.val.loss) ? event.val.loss : HUGE_VAL;
-    if (session->step != l->evaluated_step)
-        pl_metrics_evaluated(&session->metrics, &event);
-    l->evaluated_step = session->step;
+    pl_metrics_evaluated(&session->metrics, &event);
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);
     *seen = event.improved ? IMPROVED : EVALUATED;
@@ -480,14 +477,11 @@ static int ends_with_save(const loop *l, pl_status status)
 pl_status pl_train(pl_session *session, const pl_listener *listener,
                    pl_error *err)
 {
-    const int evaluated = isfinite(session->val_loss);
     loop l = { .session = session,
                .listener = listener,
                .began_step = session->step,
                .saved_step = session->outdir.newest,
-               .saved_evaluated = evaluated,
-               .evaluated_step = evaluated ? session->step
-                                           : PL_OUTDIR_NO_STEP };
+               .saved_evaluated = isfinite(session->val_loss) };
     pl_error trouble, lost_text = { 0 };
     say_if_done(session);
     pl_status status = run(&l, err), saved = PL_E_IO;

@@ -23,11 +23,11 @@ expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
 run=("$PLIMSOLL" train --dataset=cats "${tiny[@]}" --eval_interval=1000000
     --save_interval=3)
 
-# room for the checkpoints of a run, and some more
+# room for the files of a run, and some more
 expect 0 "${run[@]}" --out_dir=first --max_iters=3
 bytes=$(du -sb first/latest/ | cut -f 1)
 mkdir disk
-mount -t tmpfs -o size=$((12 * bytes + 1048576)) none disk
+mount -t tmpfs -o size=$((12 * bytes + 160 * 1048576)) none disk
 
 fill() { head -c 1G /dev/zero >disk/filler 2>/dev/null || true; }
 
@@ -36,7 +36,7 @@ for ((i = 1; i <= rounds; i++)); do
     from=scratch
     [ ! -e disk/out/latest ] || from=resume
     : >log.txt
-    "${run[@]}" --out_dir=disk/out --init_from=$from --max_iters=1000000 \
+    "${run[@]}" --out_dir=disk/out --init_from=$from --max_iters=200000 \
         >log.txt 2>&1 &
     pid=$!
     until grep -q 'saving checkpoint' log.txt; do

@@ -33,7 +33,7 @@ hit=0
 for ((i = 1; i <= kills; i++)); do
     from=scratch
     [ ! -e out/latest ] || from=resume
-    "${run[@]}" --out_dir=out --init_from=$from --max_iters=1000000 \
+    "${run[@]}" --out_dir=out --init_from=$from --max_iters=200000 \
         >log.txt 2>&1 &
     pid=$!
     after_ms=$((RANDOM % (2 * window_ms)))

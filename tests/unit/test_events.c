@@ -266,6 +266,57 @@ static void a_long_tag_and_a_late_step_fit(void **state)
     assert_int_equal(file_bytes(), 40);
 }
 
+static int is_before(const void *context, uint64_t step, const char *tag)
+{
+    const uint64_t *end = context;
+    assert_string_equal(tag, "loss/train");
+    return step < *end;
+}
+
+/* A file is cut by what its records are of, whatever its size was. */
+static void records_are_kept_up_to_a_step(void **state)
+{
+    (void)state;
+    static const uint64_t ends[] = { 0, 1, 3, 200, 1000000 };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t want = 0;
+        open_at(PL_EVENTS_KEEP_NONE);
+        for (int64_t step = 0; step < 300; step++) {
+            if ((uint64_t)step == ends[i])
+                want = (size_t)events.size_bytes + events.used;
+            tell(step, 1.0f);
+        }
+        done();
+        if (want == 0)
+            want = file_bytes();
+        assert_int_equal(pl_events_open_past(&events, path, is_before, &ends[i],
+                                             1000.5, &err),
+                         PL_OK);
+        done();
+        assert_int_equal(file_bytes(), want);
+    }
+    assert_int_equal(
+        pl_events_open_past(&events, path, NULL, NULL, 1000.5, &err), PL_OK);
+    done();
+    assert_int_equal(file_bytes(), PL_EVENTS_FIRST_BYTES);
+}
+
+static void no_record_is_larger_than_was_said(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = { 0, 1, 20, PL_EVENTS_TAG_BYTES - 1 };
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        char tag[PL_EVENTS_TAG_BYTES] = "";
+        memset(tag, 't', lengths[i]);
+        open_at(PL_EVENTS_KEEP_NONE);
+        assert_int_equal(
+            pl_events_scalar(&events, tag, INT64_MAX, 1.0, 1.0f, &err), PL_OK);
+        size_t most = PL_EVENTS_FIRST_BYTES + PL_EVENTS_MOST_BYTES(lengths[i]);
+        assert_in_range(events.used, most - 5, most);
+        done();
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -280,6 +331,8 @@ int main(void)
         TEST(a_full_disk_loses_nothing_that_fits_the_buffer),
         TEST(a_value_that_finds_no_room_is_an_error),
         TEST(a_long_tag_and_a_late_step_fit),
+        TEST(records_are_kept_up_to_a_step),
+        TEST(no_record_is_larger_than_was_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
