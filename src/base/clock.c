@@ -15,6 +15,11 @@ double pl_clock_seconds(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+double pl_clock_thread_seconds(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 double pl_clock_date(void)
 {
     return read_clock(CLOCK_REALTIME);

@@ -6,6 +6,9 @@
 /* Seconds since some fixed moment; a clock that is set doesn't change it. */
 double pl_clock_seconds(void);
 
+/* Seconds that the processor has spent on the thread that asks. */
+double pl_clock_thread_seconds(void);
+
 /* Seconds since 1970, as this machine believes: it may jump. */
 double pl_clock_date(void);
 

@@ -1,4 +1,5 @@
 /* cmd_plan.c: what takes what, before anything runs. */
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
@@ -6,6 +7,7 @@
 #include "train/fixes.h"
 #include "train/runplan.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +182,28 @@ static const char *rates_text(const plan *p)
     return "a built-in table; `train` and `bench` measure";
 }
 
+/* How old the rates are and how far to trust them. */
+static void print_rates(const plan *p)
+{
+    const pl_rates *rates = &p->machine.rates;
+    const double age = pl_clock_date() - rates->date;
+    printf("%srates%s       ", pl_term_out(PL_TERM_BOLD), pl_term_out_end());
+    if (rates->source == PL_RATES_BUILT_IN)
+        printf("built in, of another machine: good to compare layouts, not to "
+               "tell the time\n");
+    else if (!(pl_rates_trust(rates, pl_clock_date()) > 0.0))
+        printf("of unknown age: the next `train` or `bench` measures anew\n");
+    else if (rates->quiet >= PL_LOOKS_QUIET)
+        printf("measured %s ago, undisturbed (%.0f %% of the time was "
+               "ours)\n",
+               pl_term_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
+    else
+        printf("measured %s ago in a busy moment (%.0f %% of the time was "
+               "ours): it may be faster; a quiet `train` or `bench` corrects "
+               "them\n",
+               pl_term_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
+}
+
 static void print_layout(const plan *p)
 {
     const pl_fit *fit = &p->run.fit;
@@ -197,6 +221,7 @@ static void print_layout(const plan *p)
         pl_term_duration(p->run.update_seconds * (double)p->config->max_iters)
             .text,
         (long long)p->config->max_iters);
+    print_rates(p);
     if (!fit->has_runner_up)
         return;
     pl_run_plan_layout_text(&fit->runner_up.layout, L, batches, text,
@@ -307,6 +332,8 @@ static void put_fit(pl_json_text *j, const plan *p)
     pl_json_text_string(
         j, "rates",
         p->machine.rates.source == PL_RATES_BUILT_IN ? "built-in" : "measured");
+    pl_json_text_real(j, "rates_date", p->machine.rates.date);
+    pl_json_text_real(j, "rates_quiet", p->machine.rates.quiet);
     put_levels(j, &p->run.gpt);
     pl_json_text_open(j, "fixes", '[');
     for (size_t i = 0; i < p->n_fixes; i++) {

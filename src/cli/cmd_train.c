@@ -82,13 +82,14 @@ static void print_peak(const pl_session *session)
                    "this, with the config");
 }
 
-/* The first training on a machine measures it. */
+/* The first training on a machine measures it; a later one does so again where
+ * what is known came from a busy moment, or long ago. */
 static pl_status calibrate(pl_machine *machine, const pl_config *config,
                            pl_heap *heap, pl_error *err)
 {
     const char *from;
     size_t vocab_size;
-    if (machine->rates.source == PL_RATES_MEASURED || config->eval_only)
+    if (!pl_machine_wants_rates(machine) || config->eval_only)
         return PL_OK;
     pl_status status = pl_cli_vocabulary(config, heap, &vocab_size, NULL, &from,
                                          err);

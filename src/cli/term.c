@@ -46,8 +46,15 @@ pl_term_text pl_term_count(uint64_t count)
 pl_term_text pl_term_duration(double seconds)
 {
     pl_term_text out;
-    if (seconds < 0.0 || !(seconds < 1e10)) {
-        snprintf(out.text, sizeof out.text, "?");
+    const double year = 365.25 * 86400.0;
+    if (!(seconds >= 0.0 && seconds < 2.0 * year)) {
+        const double years = seconds / year;
+        if (!(seconds >= 0.0))
+            snprintf(out.text, sizeof out.text, "?");
+        else
+            snprintf(out.text, sizeof out.text,
+                     years < 1e6 ? "%.*f years" : "%.*e years",
+                     years < 99.95 || years >= 1e6 ? 1 : 0, years);
         return out;
     }
     long long whole = (long long)(seconds + 0.5);

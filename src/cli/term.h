@@ -18,7 +18,7 @@ typedef struct pl_term_text {
 pl_term_text pl_term_bytes(uint64_t bytes);
 /* "77,355,072" */
 pl_term_text pl_term_count(uint64_t count);
-/* "2 h 05 min", "3.2 s" */
+/* "2 h 05 min", "3.2 s", "317 years"; "?" if there is no such number. */
 pl_term_text pl_term_duration(double seconds);
 
 typedef enum pl_term_style {

@@ -4,11 +4,19 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "device/device.h"
+#include "train/bench.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+static double tokens_per_update(const pl_session *session)
+{
+    const pl_config *config = session->config;
+    return (double)session->shape.T * (double)config->batch_size *
+           (double)config->gradient_accumulation_steps;
+}
 
 /* nanoGPT's count (after the PaLM paper): 6 N + 12 L H Q T per token. */
 static double flops_per_update(const pl_session *session)
@@ -16,8 +24,7 @@ static double flops_per_update(const pl_session *session)
     const pl_shape *s = &session->shape;
     double per_token = 6.0 * (double)pl_param_count_nanogpt(s) +
                        12.0 * (double)s->L * (double)s->A * (double)s->T;
-    return per_token * (double)s->T * (double)session->config->batch_size *
-           (double)session->config->gradient_accumulation_steps;
+    return per_token * tokens_per_update(session);
 }
 
 /* Updates that are left, and the evaluations among them. */
@@ -37,17 +44,15 @@ static void updated(void *context, const pl_update_event *event)
 {
     pl_train_view *view = context;
     const pl_session *session = view->session;
-    double share = flops_per_update(session) / (event->step_ms * 1e-3) /
-                   view->peak_flops;
     uint64_t done = event->step + 1 - view->began_step;
 
     view->update_began = 0.0;
     view->mean_ms = done == 1 ? event->step_ms
                               : 0.9 * view->mean_ms + 0.1 * event->step_ms;
-    if (done > 5) /* the first ones warm up, as nanoGPT has it */
-        view->running_mfu = view->running_mfu < 0.0
-                                ? share
-                                : 0.9 * view->running_mfu + 0.1 * share;
+    pl_mfu_updated(&view->mfu, event->step_ms * 1e-3);
+    if (pl_mfu_wants_probe(&view->mfu))
+        pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->device));
+    const double share = pl_mfu_share(&view->mfu);
     if (event->diverged)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "iteration %llu: the gradients are not finite, the weights "
@@ -61,16 +66,13 @@ static void updated(void *context, const pl_update_event *event)
                    (unsigned long long)session->skipped);
     if (event->step % (uint64_t)session->config->log_interval != 0)
         return;
-    double tokens = (double)session->shape.T *
-                    (double)session->config->batch_size *
-                    (double)session->config->gradient_accumulation_steps;
     pl_term_clear();
     printf("iter %llu: loss %.4f, time %.2fms, mfu %.2f%%, lr %.2e, norm %.3f, "
            "%.0f tok/s, %s left\n",
            (unsigned long long)event->step, event->loss, event->step_ms,
-           view->running_mfu < 0.0 ? -100.0 : 100.0 * view->running_mfu,
-           event->learning_rate, event->grad_norm,
-           tokens / (event->step_ms * 1e-3),
+           share < 0.0 ? -100.0 : 100.0 * share, event->learning_rate,
+           event->grad_norm,
+           tokens_per_update(session) / (event->step_ms * 1e-3),
            pl_term_duration(seconds_left(view, event->step + 1)).text);
     fflush(stdout);
 }
@@ -174,9 +176,11 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
         .session = session,
         .began_step = session->step,
         .began = pl_clock_seconds(),
-        .running_mfu = -1.0,
-        .peak_flops = pl_device_peak_flops(session->device),
+        .mfu = pl_mfu_make(flops_per_update(session),
+                           tokens_per_update(session) *
+                               pl_bench_train_flops(&session->shape)),
     };
+    pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->device));
     return (pl_listener){
         .context = view,
         .updating = updating,

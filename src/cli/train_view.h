@@ -2,20 +2,21 @@
 #ifndef PL_CLI_TRAIN_VIEW_H
 #define PL_CLI_TRAIN_VIEW_H
 
+#include "train/mfu.h"
 #include "train/trainer.h"
 
 typedef struct pl_train_view {
     const pl_session *session;
     uint64_t began_step;
-    double began;        /* seconds */
-    double peak_flops;   /* of all threads, measured at the start */
-    double running_mfu;  /* nanoGPT's smoothed share; negative: none yet */
-    double mean_ms;      /* of an update, smoothed */
-    double eval_seconds; /* of the last evaluation */
+    double began; /* seconds */
+    pl_mfu mfu;
+    double mean_ms;                         /* of an update, smoothed */
+    double eval_seconds;                    /* of the last evaluation */
     double update_began, eval_began, shown; /* 0: not under way */
 } pl_train_view;
 
-/* Measures the machine's peak (some 50 ms) and gives the callbacks. */
+/* Measures the machine's peak (some 40 ms, and again after the first updates)
+ * and gives the callbacks. */
 pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session);
 
 #endif

@@ -112,21 +112,3 @@ void pl_cost_observe(pl_observed *seen, const pl_gpt *gpt,
             seen->least_seconds = mean;
     }
 }
-
-void pl_rates_learn(pl_rates *rates, const pl_observed *seen)
-{
-    const double enough_seconds = 1e-3, most_barrier = 1e-4;
-    if (seen->least_seconds > 0.0)
-        rates->barrier_seconds = fmin(seen->least_seconds, most_barrier);
-    for (int op = 0; op < PL_OP_COUNT; op++) {
-        const double all = seen->seconds[op];
-        if (!(all > 0.0) || !(seen->units[op] > 0.0))
-            continue;
-        const double waits = seen->steps[op] * rates->barrier_seconds,
-                     rate = seen->units[op] / fmax(all - waits, 0.1 * all);
-        /* what disturbs a short look can only make it slow */
-        if (all >= enough_seconds || rate > rates->per_second[op])
-            rates->per_second[op] = rate;
-    }
-    rates->source = PL_RATES_MEASURED;
-}

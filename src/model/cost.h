@@ -1,8 +1,9 @@
 /* cost.h: how long a step list takes, from the rates of a machine.
  *
  * A step takes a barrier and its work divided by the rate of its op. The rates
- * are measured: by every training, from the steps it runs (device/profile),
- * or, before the first one, taken from a table that was measured elsewhere. */
+ * are measured (looks.h): by every training, from the steps it runs, or, before
+ * the first one, taken from a table that was measured elsewhere. What the
+ * shortest step takes is what any step costs beside its work. */
 #ifndef PL_MODEL_COST_H
 #define PL_MODEL_COST_H
 
@@ -18,6 +19,8 @@ typedef struct pl_rates {
     pl_rates_source source;
     double per_second[PL_OP_COUNT]; /* units of work; 0: free */
     double barrier_seconds;         /* of every step */
+    double quiet; /* share of the time that was ours while they were measured */
+    double date;  /* when that was, in seconds since 1970; 0: unknown */
 } pl_rates;
 
 /* The built-in table for `threads` threads. */
@@ -47,10 +50,5 @@ typedef struct pl_observed {
 void pl_cost_observe(pl_observed *seen, const pl_gpt *gpt,
                      pl_program_id program, const double *step_seconds,
                      double rounds, double rests);
-
-/* Takes over the rates of the ops that were seen at work: of those seen for a
- * short time only if they were faster than what is known. What the shortest
- * step takes is what any step costs beside its work. */
-void pl_rates_learn(pl_rates *rates, const pl_observed *seen);
 
 #endif

@@ -126,6 +126,27 @@ static void profile(pl_bench *bench, int on)
                           on ? session->step_seconds[programs[i]] : NULL);
 }
 
+/* What the last round adds to all that was seen: a look. */
+static void look_at_round(pl_bench *bench, const pl_load *from)
+{
+    const pl_session *session = bench->session;
+    const pl_load to = pl_machine_load(&session->machine);
+    const double runs = (double)bench->count;
+    pl_observed all = { .least_seconds = 0.0 };
+    pl_cost_observe(&all, &session->gpt, PL_TRAIN,
+                    session->step_seconds[PL_TRAIN], bench->loops, runs);
+    pl_cost_observe(&all, &session->gpt, PL_UPDATE_WEIGHTS,
+                    session->step_seconds[PL_UPDATE_WEIGHTS], runs, runs);
+    pl_observed last = all;
+    for (int op = 0; op < PL_OP_COUNT; op++) {
+        last.seconds[op] -= bench->seen.seconds[op];
+        last.units[op] -= bench->seen.units[op];
+        last.steps[op] -= bench->seen.steps[op];
+    }
+    pl_looks_add(&bench->looks, &last, pl_load_quiet(from, &to));
+    bench->seen = all;
+}
+
 void pl_bench_begin(pl_bench *bench, pl_session *session)
 {
     const size_t batches = (size_t)session->config->gradient_accumulation_steps;
@@ -145,6 +166,7 @@ void pl_bench_run_round(pl_bench *bench)
     pl_bench_round round = { 0 };
     double loops, decoded;
 
+    const pl_load from = pl_machine_load(&session->machine);
     const double peak = pl_device_peak_flops(session->device);
     *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     profile(bench, kept);
@@ -177,6 +199,8 @@ void pl_bench_run_round(pl_bench *bench)
     }
     if (kept || bench->count < 0)
         bench->count++;
+    if (kept)
+        look_at_round(bench, &from);
 }
 
 /* ---- what it says ---- */
@@ -250,9 +274,6 @@ static void tabulate(pl_bench *bench)
 void pl_bench_finish(pl_bench *bench)
 {
     pl_session *session = bench->session;
-    const double runs = (double)bench->count;
-    pl_observed seen = { .least_seconds = 0.0 };
-
     if (bench->count < 1)
         return;
     bench->median = (pl_bench_round){
@@ -271,9 +292,5 @@ void pl_bench_finish(pl_bench *bench)
                                   offsetof(pl_bench_round, sample_share)),
     };
     tabulate(bench);
-    pl_cost_observe(&seen, &session->gpt, PL_TRAIN,
-                    session->step_seconds[PL_TRAIN], bench->loops, runs);
-    pl_cost_observe(&seen, &session->gpt, PL_UPDATE_WEIGHTS,
-                    session->step_seconds[PL_UPDATE_WEIGHTS], runs, runs);
-    pl_rates_learn(&session->machine.rates, &seen);
+    pl_machine_learn(&session->machine, &bench->looks);
 }

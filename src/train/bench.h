@@ -38,6 +38,8 @@ typedef struct pl_bench {
     double token_seconds[PL_OP_COUNT]; /* of one of them */
     pl_bench_product products[PL_BENCH_MAX_PRODUCTS];
     size_t n_products;
+    pl_observed seen;             /* in all rounds */
+    pl_looks looks;               /* one for each of them */
     double predicted_seconds;     /* of an update, from rates known before */
     pl_rates_source prior_source; /* where those came from */
 } pl_bench;

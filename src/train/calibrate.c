@@ -11,8 +11,9 @@ enum {
     MOST_V = 4096,
     MOST_C = 1024,
     HEAP_BYTES = 256 * 1024 * 1024,
+    LEAST_LOOKS = 3,
 };
-static const double enough_seconds = 0.6;
+static const double enough_seconds = 0.6, most_seconds = 2.0;
 
 static int64_t at_most(int64_t value, int64_t most)
 {
@@ -53,22 +54,44 @@ static void train_once(pl_session *session)
     pl_device_run(session->device, PL_UPDATE_WEIGHTS, PL_PART_REST);
 }
 
+/* Some executions: long enough to be measured, short enough to fit between two
+ * disturbances. */
+static void look_once(pl_session *session, pl_looks *looks)
+{
+    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
+    static const double look_seconds = 0.05;
+    const pl_gpt *gpt = &session->gpt;
+    pl_observed seen = { .least_seconds = 0.0 };
+    double runs = 0.0;
+    for (int i = 0; i < 2; i++)
+        memset(session->step_seconds[programs[i]], 0,
+               gpt->graph.programs[programs[i]].n_steps * sizeof(double));
+    const pl_load from = pl_machine_load(&session->machine);
+    for (double end = pl_clock_seconds() + look_seconds;
+         runs < 1.0 || (pl_clock_seconds() < end && runs < 1000.0); runs++)
+        train_once(session);
+    const pl_load to = pl_machine_load(&session->machine);
+    for (int i = 0; i < 2; i++)
+        pl_cost_observe(&seen, gpt, programs[i],
+                        session->step_seconds[programs[i]], runs, runs);
+    pl_looks_add(looks, &seen, pl_load_quiet(&from, &to));
+}
+
+/* Looks until one was undisturbed, but not for long. */
 static void measure(pl_session *session)
 {
     static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
-    pl_observed seen = { .least_seconds = 0.0 };
-    double runs = 0.0;
+    pl_looks looks = { .count = 0 };
     train_once(session); /* warms up */
     for (int i = 0; i < 2; i++)
         pl_device_profile(session->device, programs[i],
                           session->step_seconds[programs[i]]);
-    for (double end = pl_clock_seconds() + enough_seconds;
-         runs < 2.0 || (pl_clock_seconds() < end && runs < 1000.0); runs++)
-        train_once(session);
-    for (int i = 0; i < 2; i++)
-        pl_cost_observe(&seen, &session->gpt, programs[i],
-                        session->step_seconds[programs[i]], runs, runs);
-    pl_rates_learn(&session->machine.rates, &seen);
+    for (double begin = pl_clock_seconds(), seconds = 0.0;
+         looks.count < LEAST_LOOKS || seconds < enough_seconds ||
+         (looks.quiet < PL_LOOKS_QUIET && seconds < most_seconds);
+         seconds = pl_clock_seconds() - begin)
+        look_once(session, &looks);
+    pl_machine_learn(&session->machine, &looks);
 }
 
 void pl_calibrate(pl_machine *machine, const pl_config *config,

@@ -1,5 +1,6 @@
 /* calibrate.h: measures the rates of the ops on this machine in about a second,
- * so that the first plan of a run is no guess. */
+ * two where the machine is busy, so that the first plan of a run is no guess.
+ */
 #ifndef PL_TRAIN_CALIBRATE_H
 #define PL_TRAIN_CALIBRATE_H
 

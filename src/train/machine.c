@@ -1,5 +1,6 @@
 /* machine.c: see machine.h. */
 #include "train/machine.h"
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -48,6 +49,9 @@ static int read_rates(pl_rates *rates, const char *folder, size_t threads,
     for (int op = 0; op < PL_OP_COUNT; op++)
         read_rate(ops, pl_op_name((pl_op)op), &rates->per_second[op]);
     read_rate(root, "barrier_seconds", &rates->barrier_seconds);
+    read_rate(root, "date", &rates->date);
+    read_rate(root, "quiet", &rates->quiet);
+    rates->quiet = fmin(rates->quiet, 1.0);
     json_decref(root);
     return 1;
 }
@@ -94,9 +98,29 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
 {
     *machine = (pl_machine){ .cache_folder = cache_folder };
     machine->width = (size_t)config->n_embd;
-    machine->rates = recall(cache_folder, pl_gpt_threads(config),
-                            machine->width, heap);
+    const size_t threads = pl_gpt_threads(config);
+    machine->rates = recall(cache_folder, threads, machine->width, heap);
+    pl_rates similar = { .source = PL_RATES_SIMILAR };
+    if (cache_folder && read_rates(&similar, cache_folder, threads, 0, heap))
+        machine->similar_trust = pl_rates_trust(&similar, pl_clock_date());
     return find_budget(machine, use, config, err);
+}
+
+pl_load pl_machine_load(const pl_machine *machine)
+{
+    return machine->read_load ? machine->read_load() : pl_load_read();
+}
+
+int pl_machine_wants_rates(const pl_machine *machine)
+{
+    const double enough = 0.5;
+    return machine->rates.source != PL_RATES_MEASURED ||
+           pl_rates_trust(&machine->rates, pl_clock_date()) < enough;
+}
+
+void pl_machine_learn(pl_machine *machine, const pl_looks *looks)
+{
+    pl_rates_learn(&machine->rates, looks, pl_clock_date());
 }
 
 pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
@@ -107,6 +131,8 @@ pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
     if (!machine->cache_folder)
         return PL_OK;
     pl_json_text j = pl_json_text_begin(text, capacity);
+    pl_json_text_real(&j, "date", rates->date);
+    pl_json_text_real(&j, "quiet", rates->quiet);
     pl_json_text_real(&j, "barrier_seconds", rates->barrier_seconds);
     pl_json_text_open(&j, "units_per_second", '{');
     for (int op = 0; op < PL_OP_COUNT; op++)
@@ -116,7 +142,11 @@ pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
     if (!status)
         status = pl_folder_make(machine->cache_folder, err);
     const size_t widths[] = { machine->width, 0 };
-    for (int i = 0; i < 2 && !status; i++) {
+    const int files = rates->quiet >= PL_LOOKS_QUIET ||
+                              rates->quiet >= machine->similar_trust
+                          ? 2
+                          : 1;
+    for (int i = 0; i < files && !status; i++) {
         status = path_of(path, machine->cache_folder, threads, widths[i], err);
         if (!status)
             status = pl_file_replace(path, text, j.used, err);

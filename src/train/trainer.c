@@ -237,6 +237,7 @@ typedef struct loop {
     uint64_t saved_step; /* of the newest checkpoint that is on disk */
     int saved_evaluated; /* and that one has its step's evaluation */
     int updates;         /* done by this loop */
+    pl_looks looks;      /* at those that were profiled */
 } loop;
 
 static int wants_stop(const loop *l)
@@ -318,30 +319,41 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     return PL_OK;
 }
 
+static const pl_program_id profiled[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
+
 static void profile(pl_session *session, int on)
 {
-    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
-    for (int i = 0; i < 2; i++)
-        pl_device_profile(session->device, programs[i],
-                          on ? session->step_seconds[programs[i]] : NULL);
+    for (int i = 0; i < 2; i++) {
+        double *seconds = session->step_seconds[profiled[i]];
+        memset(seconds, 0,
+               session->gpt.graph.programs[profiled[i]].n_steps *
+                   sizeof *seconds);
+        pl_device_profile(session->device, profiled[i], on ? seconds : NULL);
+    }
 }
 
-/* What the profiled updates say of the machine, for this run and the next. A
- * cache that can't be written is not worth a word. */
-static void learn_rates(pl_session *session)
+/* What one update says of the machine: a look. */
+static void look_at_update(loop *l, const pl_load *from)
 {
+    pl_session *session = l->session;
     const pl_gpt_layout *layout = &session->gpt.layout;
-    const double updates = PROFILE_TO - PROFILE_FROM,
-                 batches = updates *
-                           (double)session->config->gradient_accumulation_steps;
+    const double batches = (double)session->config->gradient_accumulation_steps,
+                 rounds = batches * (double)(layout->batch / layout->micro);
+    const pl_load to = pl_machine_load(&session->machine);
     pl_observed seen = { .least_seconds = 0.0 };
-    profile(session, 0);
     pl_cost_observe(&seen, &session->gpt, PL_TRAIN,
-                    session->step_seconds[PL_TRAIN],
-                    batches * (double)(layout->batch / layout->micro), batches);
+                    session->step_seconds[PL_TRAIN], rounds, batches);
     pl_cost_observe(&seen, &session->gpt, PL_UPDATE_WEIGHTS,
-                    session->step_seconds[PL_UPDATE_WEIGHTS], updates, updates);
-    pl_rates_learn(&session->machine.rates, &seen);
+                    session->step_seconds[PL_UPDATE_WEIGHTS], 1.0, 1.0);
+    pl_looks_add(&l->looks, &seen, pl_load_quiet(from, &to));
+}
+
+/* What the looks say of the machine, for this run and the next. A cache that
+ * can't be written is not worth a word. */
+static void learn_rates(loop *l)
+{
+    pl_session *session = l->session;
+    pl_machine_learn(&session->machine, &l->looks);
     pl_status kept = pl_machine_remember(
         &session->machine, session->gpt.layout.threads, session->text,
         PL_SESSION_TEXT_BYTES, NULL);
@@ -371,16 +383,22 @@ static pl_status give_up(const loop *l, const pl_update_event *event,
 
 static pl_status update(loop *l, pl_error *err)
 {
+    const int looks = l->updates >= PROFILE_FROM && l->updates < PROFILE_TO;
     pl_update_event event;
-    if (l->updates == PROFILE_FROM)
+    pl_load from = { 0 };
+    if (looks) {
         profile(l->session, 1);
-    pl_status status = update_weights(l->session, l->listener, &event, err);
-    if (status) {
-        profile(l->session, 0);
-        return status;
+        from = pl_machine_load(&l->session->machine);
     }
+    pl_status status = update_weights(l->session, l->listener, &event, err);
+    if (looks && !status)
+        look_at_update(l, &from);
+    if (looks)
+        profile(l->session, 0);
+    if (status)
+        return status;
     if (++l->updates == PROFILE_TO)
-        learn_rates(l->session);
+        learn_rates(l);
     pl_metrics_updated(&l->session->metrics, &event);
     if (l->listener->updated)
         l->listener->updated(l->listener->context, &event);

@@ -1,5 +1,6 @@
 /* Tests of model/fit and model/cost: the fastest layout under a budget. */
 #include "model/fit.h"
+#include "model/looks.h"
 #include "support/asserts.h"
 
 #include <math.h>
@@ -233,7 +234,9 @@ static void measured_rates_replace_the_built_in_ones(void **state)
     seen.seconds[PL_OP_DROP] = 1e-4;
     seen.units[PL_OP_DROP] = 1e-4 * rates.per_second[PL_OP_DROP] * 2;
     const double faster = rates.per_second[PL_OP_DROP] * 2;
-    pl_rates_learn(&rates, &seen);
+    pl_looks looks = { .count = 0 };
+    pl_looks_add(&looks, &seen, 1.0);
+    pl_rates_learn(&rates, &looks, 1.0);
     assert_int_equal(rates.source, PL_RATES_MEASURED);
     assert_true(rates.per_second[PL_OP_MATMUL] == 1.5e9);
     assert_true(rates.per_second[PL_OP_GELU] == before);

@@ -1,5 +1,6 @@
 /* Tests of train/machine and train/calibrate: what is measured is remembered,
  * and found again where it applies. */
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "support/scratch.h"
 #include "train/calibrate.h"
@@ -113,6 +114,119 @@ static void calibration_measures_and_remembers(void **state)
     assert_int_equal(make(32).rates.source, PL_RATES_MEASURED);
 }
 
+/* ---- busy moments ---- */
+
+/* A clock on which every look takes a second, and a share of it is ours. */
+static double ours, seconds, mine;
+static pl_load simulated(void)
+{
+    seconds += 1.0;
+    mine += ours;
+    return (pl_load){ .seconds = seconds, .thread_seconds = mine };
+}
+
+/* A made-up file: rates that no machine has, and when they were measured. */
+static void write_rates(const char *width, double rate, double age_seconds,
+                        double quiet)
+{
+    char name[96], text[256];
+    snprintf(name, sizeof name, "cache/machine-%s-2%s.json",
+             pl_cpu_isa_name(pl_cpu_isa()), width);
+    const int used = snprintf(text, sizeof text,
+                              "{\"date\": %.17g, \"quiet\": %.17g, "
+                              "\"barrier_seconds\": 1e-6, "
+                              "\"units_per_second\": {\"matmul\": %.17g}}",
+                              pl_clock_date() - age_seconds, quiet, rate);
+    scratch_write(scratch_path(&dir, name), text, (size_t)used);
+}
+
+static double calibrated(double share)
+{
+    pl_machine machine = make(32);
+    ours = share;
+    seconds = mine = 0.0;
+    machine.read_load = simulated;
+    pl_calibrate(&machine, &config, 61);
+    const pl_rates kept = make(32).rates;
+    assert_true(kept.per_second[PL_OP_MATMUL] ==
+                machine.rates.per_second[PL_OP_MATMUL]);
+    assert_true(kept.quiet == machine.rates.quiet);
+    return kept.per_second[PL_OP_MATMUL];
+}
+
+static void a_busy_moment_leaves_quiet_rates_alone(void **state)
+{
+    (void)state;
+    pl_machine machine = make(32);
+    char text[8192];
+    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+                     PL_OK); /* makes the folder */
+    write_rates("-32", 1e30, 3600.0, 1.0);
+    assert_false(
+        pl_machine_wants_rates(&(pl_machine){ .rates = make(32).rates }));
+    assert_true(calibrated(0.2) == 1e30);
+    assert_true(make(32).rates.quiet == 1.0);
+    assert_true(calibrated(1.0) < 1e30); /* and a quiet one forgets them */
+    assert_true(make(32).rates.quiet == 1.0);
+}
+
+static void what_a_busy_moment_said_is_forgotten(void **state)
+{
+    (void)state;
+    pl_machine machine = make(32);
+    char text[8192];
+    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+                     PL_OK);
+    write_rates("-32", 3.0, 3600.0, 0.1); /* units per second: poison */
+    machine = make(32);
+    assert_int_equal(machine.rates.source, PL_RATES_MEASURED);
+    assert_true(machine.rates.per_second[PL_OP_MATMUL] == 3.0);
+    assert_true(pl_machine_wants_rates(&machine));
+    assert_true(calibrated(0.125) > 3.0);
+    assert_true(make(32).rates.quiet == 0.125);
+    assert_true(calibrated(0.9375) > 3.0);
+    assert_true(make(32).rates.quiet == 0.9375);
+    assert_false(
+        pl_machine_wants_rates(&(pl_machine){ .rates = make(32).rates }));
+}
+
+static void old_rates_and_those_of_before_are_measured_again(void **state)
+{
+    (void)state;
+    pl_machine machine = make(32);
+    char text[8192];
+    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+                     PL_OK);
+    write_rates("-32", 5.0, 0.0, 1.0);
+    machine = make(32);
+    assert_false(pl_machine_wants_rates(&machine));
+    write_rates("-32", 5.0, 40 * 86400.0, 1.0);
+    machine = make(32);
+    assert_true(pl_machine_wants_rates(&machine));
+    write_rates("-32", 5.0, -40 * 86400.0, 1.0); /* of the future */
+    machine = make(32);
+    assert_true(pl_machine_wants_rates(&machine));
+    write_rates("-32", 5.0, 0.0, 0.0); /* nothing is known of the moment */
+    machine = make(32);
+    assert_true(pl_machine_wants_rates(&machine));
+}
+
+/* The rates for any width are those of the quietest moment, too. */
+static void a_busy_width_does_not_speak_for_the_others(void **state)
+{
+    (void)state;
+    pl_machine machine = make(32);
+    char text[8192];
+    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+                     PL_OK);
+    write_rates("", 7.0, 3600.0, 1.0);
+    calibrated(0.2);
+    assert_int_equal(make(64).rates.source, PL_RATES_SIMILAR);
+    assert_true(make(64).rates.per_second[PL_OP_MATMUL] == 7.0);
+    calibrated(1.0);
+    assert_true(make(64).rates.per_second[PL_OP_MATMUL] != 7.0);
+}
+
 static void what_cannot_be_calibrated_is_left_alone(void **state)
 {
     (void)state;
@@ -131,6 +245,10 @@ int main(void)
         TEST(rates_are_found_again_for_their_width),
         TEST(a_strange_file_is_no_error),
         TEST(calibration_measures_and_remembers),
+        TEST(a_busy_moment_leaves_quiet_rates_alone),
+        TEST(what_a_busy_moment_said_is_forgotten),
+        TEST(old_rates_and_those_of_before_are_measured_again),
+        TEST(a_busy_width_does_not_speak_for_the_others),
         TEST(what_cannot_be_calibrated_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
