@@ -9,8 +9,6 @@ enum {
     /* metrics.jsonl and TensorBoard's stay open; a save copies the first, from
      * one file to another, which is the most it has open at once */
     OPEN_FILES = 2 + 2,
-    /* of an update, in TensorBoard's file, the larger one: about */
-    UPDATE_BYTES = 280,
 };
 
 static pl_status check_size(pl_session *session, pl_error *err)
@@ -25,14 +23,17 @@ static pl_status check_size(pl_session *session, pl_error *err)
                        "%" PRIu64 " (ulimit -f): no save would succeed. Raise "
                        "the limit (ulimit -f unlimited)",
                        name, bytes, limit);
-    if ((uint64_t)session->config->max_iters > limit / UPDATE_BYTES)
+    const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(
+        session->config);
+    const uint64_t most = metrics.lines > metrics.events ? metrics.lines
+                                                         : metrics.events;
+    if (most > limit)
         pl_log_say(session->log, PL_LOG_WARN,
                    "this process may write files of at most %" PRIu64
-                   " bytes (ulimit -f): the metrics of this run will end at "
-                   "about iteration %" PRIu64 " of %" PRIu64
-                   ". Checkpoints fit. Raise the limit (ulimit -f unlimited)",
-                   limit, limit / UPDATE_BYTES,
-                   (uint64_t)session->config->max_iters);
+                   " bytes (ulimit -f), and the metrics of this run can have "
+                   "%" PRIu64 ": they may end before the run does. Checkpoints "
+                   "fit. Raise the limit (ulimit -f unlimited)",
+                   limit, most);
     return PL_OK;
 }
 

@@ -258,9 +258,9 @@ static pl_status open_surroundings(pl_session *session,
         return status;
     status = pl_session_check_tokens(session, machine, err);
     if (!status)
-        status = make_plan(
-            session, machine,
-            pl_session_vocabulary(config, &session->tokenizer), err);
+        status = make_plan(session, machine,
+                           pl_session_vocabulary(config, &session->tokenizer),
+                           err);
     if (!status && writes)
         status = check_medium(session, machine, err);
     if (!status && writes)

@@ -486,8 +486,7 @@ static int ends_with_save(const loop *l, pl_status status)
 {
     const pl_config *config = l->session->config;
     if (config->eval_only || l->skipped_in_a_row >= config->max_skipped ||
-        (status && status != PL_E_STOPPED &&
-         l->session->step == l->began_step))
+        (status && status != PL_E_STOPPED && l->session->step == l->began_step))
         return 0;
     return !is_saved(l);
 }

@@ -59,7 +59,7 @@ done
 kill -INT "$pid"
 wait "$pid" || true
 out=$(cat log.txt)
-says 'warning: .*ulimit -f.*metrics of this run will end'
+says 'warning: .*ulimit -f.*metrics of this run can have'
 says 'stopped at iteration .* saved in many/'
 
 # ---- train: open files ----
