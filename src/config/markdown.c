@@ -92,6 +92,11 @@ static const char levels[] =
 "has one level per layer, the first layer first. The results of the run are\n"
 "the same, to the bit, at every level.\n";
 
+static const char consents[] =
+"\n"
+"What is refused otherwise. Each holds for the one command that it is given to:\n"
+"no checkpoint keeps it.\n";
+
 static const char ignored[] =
 "\n"
 "These mean nothing here. They are accepted, whatever the expression, so that\n"
@@ -136,6 +141,8 @@ void pl_config_markdown(pl_config_sink *sink, void *context)
     sink(context, head, strlen(head));
     for (pl_key_group group = 0; group < PL_GROUP_COUNT; group++) {
         put(&out, "\n### %s\n", pl_key_group_title(group));
+        if (group == PL_GROUP_CONSENT)
+            sink(context, consents, strlen(consents));
         if (group == PL_GROUP_IGNORED)
             sink(context, ignored, strlen(ignored));
         put(&out, "\n| key | default | takes | read by | meaning |\n"

@@ -257,6 +257,9 @@ static pl_status open_surroundings(pl_session *session,
     if (status)
         return status;
     status = pl_session_check_tokens(session, machine, err);
+    /* before the plan, which may fail for this reason */
+    if (!status && beginning_of(config) == FROM_FOLDER)
+        status = pl_vocabulary_check(session, config->init_from, err);
     if (!status)
         status = make_plan(session, machine,
                            pl_session_vocabulary(config, &session->tokenizer),
@@ -293,8 +296,6 @@ static pl_status check_folder(pl_session *session, pl_pretrained *pretrained,
     const char *folder = session->config->init_from;
     pl_shape shape;
     pl_status status = pl_pretrained_shape(&shape, folder, session->heap, err);
-    if (!status)
-        status = pl_vocabulary_check(session, folder, err);
     if (status)
         return status;
     if (shape.T > session->shape.T) /* the rest of the positions is left out */

@@ -34,6 +34,11 @@ says 'out/latest \(char, .* is not that of data/other \(char, '
 expect 0 "$PLIMSOLL" train "${tiny[@]}" --init_from=out/latest \
     --dataset=other --out_dir=tuned --allow_other_tokenizer=True
 says 'warning: .*is not that of'
+# the tokenizer is the reason also where the model has no room for its tokens
+expect 0 "$PLIMSOLL" prepare --tokenizer=byte --out=data/byte cats.txt
+expect 3 "$PLIMSOLL" train "${tiny[@]}" --init_from=out/latest \
+    --dataset=byte --out_dir=bytes
+says 'out/latest \(char, .* is not that of data/byte \(byte, 256 tokens, '
 # allowed for once: the new run's tokenizer is its data's
 expect 0 "$PLIMSOLL" train --resume tuned --max_iters=22
 says_not 'warning'

@@ -58,7 +58,7 @@ static const pl_bpe *trained(const char *text, const char *special)
     const char *const specials[] = { special };
     pl_bpe_train_options options = { .vocab_size = 270,
                                      .specials = specials,
-                                     .special_count = special ? 1 : 0,
+                                     .special_count = 1,
                                      .min_count = 1,
                                      .threads = 1,
                                      .memory_bytes = 8 << 20,
@@ -121,6 +121,46 @@ static void a_bpe_is_the_same_from_any_of_its_files(void **state)
     assert_true(pl_vocabulary_same(&a, &c));
 }
 
+/* Three bytes as four letters. */
+static size_t put_base64(char *out, const char *from, size_t bytes)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
+                                  "qrstuvwxyz0123456789+/";
+    size_t used = 0;
+    for (size_t at = 0; at < bytes; at += 3) {
+        uint32_t group = 0;
+        for (size_t i = 0; i < 3; i++)
+            group = group << 8 |
+                    (at + i < bytes ? (unsigned char)from[at + i] : 0);
+        for (int i = 0; i < 4; i++)
+            out[used++] = at + (size_t)i > bytes
+                              ? '='
+                              : letters[group >> (18 - 6 * i) & 63];
+    }
+    return used;
+}
+
+/* As tiktoken has it: tokens and their ranks, and no word of merges or of the
+ * special token behind them. */
+static void a_bpe_is_the_same_from_its_ranks(void **state)
+{
+    (void)state;
+    const pl_bpe *bpe = trained(text, "<|endoftext|>");
+    pl_bpe *from_ranks;
+    static char ranks[16384];
+    size_t used = 0;
+    for (int32_t id = 0; id < pl_bpe_special(bpe, "<|endoftext|>"); id++) {
+        size_t bytes;
+        const char *token = pl_bpe_token(bpe, id, &bytes);
+        used += put_base64(ranks + used, token, bytes);
+        used += (size_t)sprintf(ranks + used, " %d\n", (int)id);
+    }
+    if (pl_bpe_read_ranks(&from_ranks, ranks, used, "x.tiktoken", &heap, &err))
+        fail_msg("%s", err.text);
+    pl_vocabulary a = of_bpe(bpe), b = of_bpe(from_ranks);
+    assert_true(pl_vocabulary_same(&a, &b));
+}
+
 static void merges_and_special_tokens_count(void **state)
 {
     (void)state;
@@ -154,6 +194,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(kinds_differ_and_none_has_no_sum,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bpe_is_the_same_from_any_of_its_files,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_bpe_is_the_same_from_its_ranks,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(merges_and_special_tokens_count, set_up,
                                         tear_down),
