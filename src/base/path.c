@@ -15,6 +15,41 @@ const char *pl_path_shown(const char *path)
     return slash ? slash + 1 : tail;
 }
 
+/* Letters, digits and these mean themselves in every shell; bytes above ASCII
+ * are parts of letters. */
+static int is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || (unsigned char)c >= 0x80 ||
+           (c != '\0' && strchr("_./:,@%+=-", c));
+}
+
+pl_path_word pl_path_quoted(const char *path)
+{
+    pl_path_word word;
+    const char *whole = path;
+    const char *before = path[0] == '-' ? "./" : "";
+    size_t used = 0, room = sizeof word.text - 2; /* a quote and the zero */
+    int plain = path[0] != '\0';
+    for (const char *c = path; *c; c++)
+        plain = plain && is_plain(*c);
+    if (plain && strlen(path) < room - 2) {
+        snprintf(word.text, sizeof word.text, "%s%s", before, path);
+        return word;
+    }
+    used = (size_t)snprintf(word.text, sizeof word.text, "'%s", before);
+    for (; *path && used + 4 <= room; path++) {
+        const char one[] = { *path, '\0' };
+        const char *text = *path == '\'' ? "'\\''" : one;
+        memcpy(word.text + used, text, strlen(text));
+        used += strlen(text);
+    }
+    memcpy(word.text + used, "'", 2);
+    if (*path) /* no room for it */
+        snprintf(word.text, sizeof word.text, "...%s", pl_path_shown(whole));
+    return word;
+}
+
 static pl_status join(char out[PL_PATH_BYTES], const char *first,
                       const char *between, const char *last, pl_error *err)
 {

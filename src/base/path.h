@@ -19,6 +19,16 @@ PL_MUST_CHECK pl_status pl_path_add(char out[PL_PATH_BYTES], const char *path,
  * left. `path` has room for two bytes. */
 void pl_path_cut_to_parent(char *path);
 
+/* A path, or any word, as it can be pasted into a shell: in single quotes where
+ * it has blanks or other signs that mean something there; "./-x" for "-x",
+ * which would be taken for an option. What is too long for a message is only
+ * shown: its end. */
+enum { PL_PATH_WORD_BYTES = 640 };
+typedef struct pl_path_word {
+    char text[PL_PATH_WORD_BYTES];
+} pl_path_word;
+pl_path_word pl_path_quoted(const char *path);
+
 /* The end of a long path, for messages: it tells files apart and leaves room
  * for the rest of the message. */
 const char *pl_path_shown(const char *path);

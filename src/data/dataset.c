@@ -48,10 +48,16 @@ static pl_status list_shards(const char *folder, const char *split,
 
 static pl_status no_shards(const char *path, const char *folder, pl_error *err)
 {
+    static const char twice[] = "data/data/";
+    if (strncmp(folder, twice, sizeof twice - 1) == 0)
+        return pl_fail(err, PL_E_IO,
+                       "the data file %s doesn't exist: dataset is the name of "
+                       "a folder in data/, without data/: --dataset=%s",
+                       path, pl_path_quoted(folder + sizeof twice - 1).text);
     return pl_fail(err, PL_E_IO,
                    "the data file %s doesn't exist. Make it from text with\n"
                    "  plimsoll prepare --out=%s --tokenizer=char TEXT.txt",
-                   path, folder);
+                   path, pl_path_quoted(folder).text);
 }
 
 static pl_status open_shards(pl_shard_set *set, const char *folder,

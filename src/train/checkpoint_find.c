@@ -92,6 +92,26 @@ static pl_status search_all(search *s, char folder[PL_PATH_BYTES], int *found,
     return status;
 }
 
+static pl_status no_checkpoint(const char *out_dir, pl_file_kind kind,
+                               pl_error *err)
+{
+    if (kind != PL_FILE_FOLDER && kind != PL_FILE_ABSENT)
+        return pl_fail(err, PL_E_IO,
+                       "%s is a file: a checkpoint is a folder (and so is an "
+                       "out_dir, or a model of Hugging Face's). A GGUF or a "
+                       "model of llm.c becomes one by: plimsoll import %s "
+                       "--out=FOLDER",
+                       out_dir, pl_path_quoted(out_dir).text);
+    return pl_fail(err, PL_E_IO,
+                   "%s: %s. Train one with: plimsoll train CONFIG.py "
+                   "--out_dir=%s",
+                   out_dir,
+                   kind == PL_FILE_ABSENT
+                       ? "no checkpoint here, there is no such folder"
+                       : "no checkpoint here (no folder like step-00000020)",
+                   pl_path_quoted(out_dir).text);
+}
+
 pl_status pl_checkpoint_find(char folder[PL_PATH_BYTES], const char *out_dir,
                              pl_checkpoint_wish wish, pl_manifest_scope scope,
                              const pl_log *log, pl_heap *heap, pl_error *err)
@@ -117,8 +137,5 @@ pl_status pl_checkpoint_find(char folder[PL_PATH_BYTES], const char *out_dir,
         return pl_fail(err, PL_E_FORMAT,
                        "%s: none of its checkpoints is whole. %s", out_dir,
                        s.first.text);
-    return pl_fail(err, PL_E_IO,
-                   "%s: no checkpoint here (no folder like step-00000020). "
-                   "Train one with: plimsoll train CONFIG --out_dir=%s",
-                   out_dir, out_dir);
+    return no_checkpoint(out_dir, kind, err);
 }

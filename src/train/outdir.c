@@ -221,7 +221,7 @@ pl_status pl_outdir_move_earlier(pl_outdir *outdir, pl_heap *heap,
                    "%s had the checkpoints of an earlier run, up to iteration "
                    "%" PRIu64 ": they are in %s now. To go on with them "
                    "instead: plimsoll train --resume %s",
-                   outdir->path, newest, place, place);
+                   outdir->path, newest, place, pl_path_quoted(place).text);
     return status;
 }
 

@@ -53,7 +53,7 @@ static pl_status check_same_data(const pl_resume *resume,
                            "another out_dir",
                            resume->folder, shards->name,
                            (uint64_t)shards->n_tokens, had[split],
-                           resume->folder);
+                           pl_path_quoted(resume->folder).text);
     }
     return PL_OK;
 }
@@ -164,7 +164,8 @@ static pl_status compare_key(changes *c, const pl_config *had,
                        "it decides which data each update sees, so it can't "
                        "change within a run. Set it back, or start anew from "
                        "these weights: --init_from=%s and another out_dir",
-                       folder, name, before, after, folder);
+                       folder, name, before, after,
+                       pl_path_quoted(folder).text);
     c->felt |= change_of(key) == CHANGE_FELT;
     if (c->used < sizeof c->text)
         c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
@@ -210,7 +211,7 @@ static pl_status refuse_checkpoint(const char *out_dir, pl_error *err)
                          "go back to this one move the newer ones away; to "
                          "start another run from it: --init_from=%s and "
                          "another out_dir",
-                         out_dir, out_dir);
+                         out_dir, pl_path_quoted(out_dir).text);
     return status;
 }
 

@@ -521,6 +521,38 @@ static void a_fault_happens_once_at_the_nth_call(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void a_path_is_quoted_as_a_shell_reads_it(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        { "data/mine.txt", "data/mine.txt" },
+        { "a-b_c:d,e@f%g+h=i", "a-b_c:d,e@f%g+h=i" },
+        { "", "''" },
+        { "my data", "'my data'" },
+        { "it's", "'it'\\''s'" },
+        { "$HOME", "'$HOME'" },
+        { "~me", "'~me'" },
+        { "a;b", "'a;b'" },
+        { "a*b", "'a*b'" },
+        { "caf\xc3\xa9", "caf\xc3\xa9" },
+        { "-x", "./-x" },
+        { "- x", "'./- x'" },
+    };
+    char longest[PL_PATH_BYTES];
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        assert_string_equal(pl_path_quoted(pairs[i][0]).text, pairs[i][1]);
+    for (size_t bytes = 1; bytes + 1 < sizeof longest; bytes += 7) {
+        for (int kind = 0; kind < 3; kind++) {
+            memset(longest, "a '"[kind], bytes);
+            longest[bytes] = '\0';
+            pl_path_word word = pl_path_quoted(longest);
+            assert_true(strlen(word.text) < sizeof word.text);
+            if (bytes < 100)
+                assert_true(word.text[0] == "a''"[kind]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,6 +584,7 @@ int main(void)
         TEST(a_file_that_was_cut_is_appended_to_there),
         TEST(the_disk_is_asked_at_the_nearest_parent),
         TEST(a_fault_happens_once_at_the_nth_call),
+        TEST(a_path_is_quoted_as_a_shell_reads_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
