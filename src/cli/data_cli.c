@@ -164,13 +164,21 @@ pl_cli_pace pl_cli_pace_begin(void)
     return (pl_cli_pace){ .began = pl_clock_seconds() };
 }
 
+int pl_cli_pace_is_due(pl_cli_pace *pace)
+{
+    double now = pl_clock_seconds();
+    if (now - pace->shown < 0.1 || now - pace->began < 0.5)
+        return 0;
+    pace->shown = now;
+    return 1;
+}
+
 void pl_cli_pace_show(pl_cli_pace *pace, const pl_cli_way *way)
 {
     double now = pl_clock_seconds(), gone = now - pace->began;
     char share[32] = "", rest[64] = "", tokens[64] = "";
-    if (now - pace->shown < 0.1 || gone < 0.5)
+    if (!pl_cli_pace_is_due(pace))
         return;
-    pace->shown = now;
     if (way->total_bytes) {
         double part = (double)way->done_bytes / (double)way->total_bytes;
         snprintf(share, sizeof share, " %3.0f %%", 100.0 * part);

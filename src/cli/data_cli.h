@@ -44,6 +44,8 @@ typedef struct pl_cli_way {
 } pl_cli_way;
 
 pl_cli_pace pl_cli_pace_begin(void);
+/* Whether to show it now: after half a second, then ten times a second. */
+int pl_cli_pace_is_due(pl_cli_pace *pace);
 void pl_cli_pace_show(pl_cli_pace *pace, const pl_cli_way *way);
 
 #endif

@@ -20,11 +20,27 @@ enum {
     SHOWN_BYTES = 60,
 };
 
+/* ---- bytes as text ---- */
+
+/* On one line for people, as it is for scripts if it is text. For one call at
+ * a time. */
+static const char *shown(const pl_inspect *in, const char *text, size_t bytes)
+{
+    static char out[4 * FIRST_TOKENS * PL_TOKENIZER_TOKEN_BYTES + 16];
+    if (in->json && pl_utf8_is_valid(text, bytes) && !memchr(text, 0, bytes))
+        snprintf(out, sizeof out, "%.*s", (int)bytes, text);
+    else
+        pl_inspect_escape(out, sizeof out, text, bytes);
+    return out;
+}
+
 /* ---- tokens ---- */
 
+/* Reads all of it, which can take a while. */
 static pl_status largest_of(const pl_shard *shard, int32_t *ids, int32_t *most,
                             pl_error *err)
 {
+    pl_cli_pace pace = pl_cli_pace_begin();
     *most = 0;
     for (uint64_t at = 0; at < shard->n_tokens;) {
         uint64_t left = shard->n_tokens - at;
@@ -36,7 +52,11 @@ static pl_status largest_of(const pl_shard *shard, int32_t *ids, int32_t *most,
             if (ids[i] > *most)
                 *most = ids[i];
         at += now;
+        if (pl_cli_pace_is_due(&pace))
+            pl_term_progress("reading tokens %3.0f %%",
+                             100.0 * (double)at / (double)shard->n_tokens);
     }
+    pl_term_clear();
     return PL_OK;
 }
 
@@ -55,15 +75,24 @@ static pl_status tokenizer_for(pl_tokenizer *tokenizer, const char *path,
     return pl_tokenizer_find(tokenizer, folder, heap, err);
 }
 
-static pl_status print_first(const pl_tokenizer *tokenizer, const int32_t *ids,
-                             size_t count, pl_error *err)
+static pl_status show_first(const pl_inspect *in, const pl_tokenizer *tokenizer,
+                            const int32_t *ids, size_t count, pl_error *err)
 {
     char text[FIRST_TOKENS * PL_TOKENIZER_TOKEN_BYTES];
     size_t used = 0, bytes;
-    printf("  begins:");
+    if (in->json)
+        pl_json_text_open(in->json, "first_ids", '[');
+    else
+        printf("  begins:");
     for (size_t i = 0; i < count; i++)
-        printf(" %d", (int)ids[i]);
-    printf("\n");
+        if (in->json)
+            pl_json_text_whole(in->json, NULL, (uint64_t)ids[i]);
+        else
+            printf(" %d", (int)ids[i]);
+    if (in->json)
+        pl_json_text_close(in->json, ']');
+    else
+        printf("\n");
     if (tokenizer->kind == PL_TOKENIZER_NONE)
         return PL_OK;
     for (size_t i = 0; i < count; i++) {
@@ -73,19 +102,54 @@ static pl_status print_first(const pl_tokenizer *tokenizer, const int32_t *ids,
             return status;
         used += bytes;
     }
-    printf("  that is: ");
-    pl_term_put(text, used);
-    printf("\n");
+    if (in->json)
+        pl_json_text_string(in->json, "first_text", shown(in, text, used));
+    else
+        pl_term_print("  that is: %s\n", shown(in, text, used));
     return PL_OK;
 }
 
-pl_status pl_inspect_shard(const char *path, const pl_config *config,
-                           pl_heap *heap, pl_error *err)
+static pl_status show_shard(const pl_inspect *in, const char *path,
+                            const pl_shard *shard,
+                            const pl_tokenizer *tokenizer, int32_t most,
+                            const int32_t *ids, size_t count, pl_error *err)
+{
+    const char *kind = pl_shard_kind_name(shard->kind);
+    int known = tokenizer->kind != PL_TOKENIZER_NONE;
+    pl_inspect_begin(in, path, "tokens");
+    if (in->json) {
+        pl_json_text_string(in->json, "format", kind);
+        pl_json_text_whole(in->json, "tokens", shard->n_tokens);
+        pl_json_text_whole(in->json, "largest_id", (uint64_t)most);
+        if (known)
+            pl_json_text_whole(in->json, "vocab_size",
+                               (uint64_t)tokenizer->vocab_size);
+    } else {
+        pl_term_print("%s: %s, %s tokens, largest id %d", path, kind,
+                      pl_term_count(shard->n_tokens).text, (int)most);
+        if (known)
+            printf(" of %d", (int)tokenizer->vocab_size);
+        printf("\n");
+    }
+    if (known && most >= tokenizer->vocab_size)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: token id %d is outside the vocabulary of %d: "
+                       "they don't belong together",
+                       path, (int)most, (int)tokenizer->vocab_size);
+    pl_status status = show_first(in, tokenizer, ids, count, err);
+    if (in->json)
+        pl_json_text_close(in->json, '}');
+    return status;
+}
+
+pl_status pl_inspect_shard(const pl_inspect *in, const char *path,
+                           pl_error *err)
 {
     pl_shard shard;
     pl_tokenizer tokenizer;
     int32_t *ids, most = 0;
-    pl_status status = pl_heap_take(heap, &ids, CHUNK_TOKENS, sizeof *ids, err);
+    pl_status status = pl_heap_take(in->heap, &ids, CHUNK_TOKENS, sizeof *ids,
+                                    err);
     if (!status)
         status = pl_shard_open(&shard, path, err);
     if (status)
@@ -96,35 +160,19 @@ pl_status pl_inspect_shard(const char *path, const pl_config *config,
     if (!status)
         status = pl_shard_read(&shard, 0, count, ids, INT32_MAX, err);
     if (!status)
-        status = tokenizer_for(&tokenizer, path, config, heap, err);
-    if (status)
-        goto close_shard;
-    pl_term_print("%s: %s, %s tokens, largest id %d", path,
-                  pl_shard_kind_name(shard.kind),
-                  pl_term_count(shard.n_tokens).text, (int)most);
-    int known = tokenizer.kind != PL_TOKENIZER_NONE;
-    if (known)
-        printf(" of %d", (int)tokenizer.vocab_size);
-    printf("\n");
-    if (known && most >= tokenizer.vocab_size)
-        status = pl_fail(err, PL_E_FORMAT,
-                         "%s: token id %d is outside the vocabulary of %d: "
-                         "they don't belong together",
-                         path, (int)most, (int)tokenizer.vocab_size);
-    else
-        status = print_first(&tokenizer, ids, count, err);
-
-close_shard:
+        status = tokenizer_for(&tokenizer, path, in->config, in->heap, err);
+    if (!status)
+        status = show_shard(in, path, &shard, &tokenizer, most, ids, count,
+                            err);
     pl_shard_close(&shard);
     return status;
 }
 
 /* ---- tokenizers ---- */
 
-/* The longest tokens, the first of equals. */
-static void print_longest(const pl_bpe *bpe)
+/* The longest tokens, the first of equals; how many. */
+static size_t find_longest(const pl_bpe *bpe, int32_t best[LONGEST])
 {
-    int32_t best[LONGEST];
     size_t lengths[LONGEST], count = 0;
     for (int32_t id = 0; id < pl_bpe_vocab_size(bpe); id++) {
         size_t bytes, at;
@@ -141,104 +189,161 @@ static void print_longest(const pl_bpe *bpe)
             count += count < LONGEST;
         }
     }
+    return count;
+}
+
+static void show_longest(const pl_inspect *in, const pl_bpe *bpe)
+{
+    int32_t best[LONGEST];
+    size_t count = find_longest(bpe, best);
+    if (in->json)
+        pl_json_text_open(in->json, "longest", '[');
     for (size_t i = 0; i < count; i++) {
         size_t bytes;
         const char *text = pl_bpe_token(bpe, best[i], &bytes);
-        printf("  %s %6d, %3zu bytes: ", i ? "       " : "longest",
-               (int)best[i], bytes);
-        pl_term_put(text, bytes < SHOWN_BYTES ? bytes : SHOWN_BYTES);
-        printf(bytes > SHOWN_BYTES ? "...\n" : "\n");
+        size_t some = bytes < SHOWN_BYTES ? bytes : SHOWN_BYTES;
+        if (in->json)
+            pl_json_text_string(in->json, NULL, shown(in, text, some));
+        else
+            pl_term_print("  %s %6d, %3zu bytes: %s%s\n",
+                          i ? "       " : "longest", (int)best[i], bytes,
+                          shown(in, text, some),
+                          bytes > SHOWN_BYTES ? "..." : "");
     }
+    if (in->json)
+        pl_json_text_close(in->json, ']');
 }
 
-static void print_tokenizer(const char *path, const pl_tokenizer *tokenizer)
+static void show_specials(const pl_inspect *in, const pl_bpe *bpe)
 {
-    pl_term_print("%s: %s tokenizer, %d tokens", path,
-                  pl_tokenizer_kind_name(tokenizer->kind),
-                  (int)tokenizer->vocab_size);
-    if (tokenizer->kind == PL_TOKENIZER_CHAR) {
-        printf("\n  characters: ");
-        for (int32_t id = 0; id < tokenizer->vocab_size && id < 256; id++) {
-            char text[PL_UTF8_MAX_BYTES];
-            int bytes = pl_utf8_encode(tokenizer->codes[id], text);
-            pl_term_put(text, (size_t)bytes);
-        }
-    }
-    printf("\n");
-    if (tokenizer->kind != PL_TOKENIZER_BPE)
-        return;
-    printf("  %zu merges; a model has %zu tokens for it\n",
-           pl_bpe_merge_count(tokenizer->bpe),
-           pl_tokenizer_model_vocab(tokenizer));
-    for (size_t i = 0; pl_bpe_special_at(tokenizer->bpe, i) >= 0; i++) {
+    if (in->json)
+        pl_json_text_open(in->json, "special", '{');
+    for (size_t i = 0; pl_bpe_special_at(bpe, i) >= 0; i++) {
         size_t bytes;
-        int32_t id = pl_bpe_special_at(tokenizer->bpe, i);
-        const char *text = pl_bpe_token(tokenizer->bpe, id, &bytes);
-        printf("  special %6d: ", (int)id);
-        pl_term_put(text, bytes);
-        printf("\n");
+        int32_t id = pl_bpe_special_at(bpe, i);
+        const char *text = pl_bpe_token(bpe, id, &bytes);
+        if (in->json)
+            pl_json_text_whole(in->json, shown(in, text, bytes), (uint64_t)id);
+        else
+            pl_term_print("  special %6d: %s\n", (int)id,
+                          shown(in, text, bytes));
     }
-    print_longest(tokenizer->bpe);
+    if (in->json)
+        pl_json_text_close(in->json, '}');
 }
 
-pl_status pl_inspect_tokenizer(const char *path, pl_heap *heap, pl_error *err)
+static void show_characters(const pl_inspect *in, const pl_tokenizer *tokenizer)
+{
+    char text[256 * PL_UTF8_MAX_BYTES];
+    size_t used = 0;
+    for (int32_t id = 0; id < tokenizer->vocab_size && id < 256; id++)
+        used += (size_t)pl_utf8_encode(tokenizer->codes[id], text + used);
+    if (in->json)
+        pl_json_text_string(in->json, "characters", shown(in, text, used));
+    else
+        pl_term_print("  characters: %s\n", shown(in, text, used));
+}
+
+static void show_tokenizer(const pl_inspect *in, const char *path,
+                           const pl_tokenizer *tokenizer)
+{
+    const char *kind = pl_tokenizer_kind_name(tokenizer->kind);
+    int is_bpe = tokenizer->kind == PL_TOKENIZER_BPE;
+    size_t model = pl_tokenizer_model_vocab(tokenizer);
+    pl_inspect_begin(in, path, "tokenizer");
+    if (in->json) {
+        pl_json_text_string(in->json, "tokenizer", kind);
+        pl_json_text_whole(in->json, "vocab_size",
+                           (uint64_t)tokenizer->vocab_size);
+        pl_json_text_whole(in->json, "model_vocab_size", model);
+    } else {
+        pl_term_print("%s: %s tokenizer, %d tokens\n", path, kind,
+                      (int)tokenizer->vocab_size);
+    }
+    if (tokenizer->kind == PL_TOKENIZER_CHAR)
+        show_characters(in, tokenizer);
+    if (is_bpe && in->json)
+        pl_json_text_whole(in->json, "merges",
+                           pl_bpe_merge_count(tokenizer->bpe));
+    else if (is_bpe)
+        printf("  %zu merges; a model has %zu tokens for it\n",
+               pl_bpe_merge_count(tokenizer->bpe), model);
+    if (is_bpe) {
+        show_specials(in, tokenizer->bpe);
+        show_longest(in, tokenizer->bpe);
+    }
+    if (in->json)
+        pl_json_text_close(in->json, '}');
+}
+
+pl_status pl_inspect_tokenizer(const pl_inspect *in, const char *path,
+                               pl_error *err)
 {
     pl_tokenizer tokenizer;
-    pl_status status = pl_tokenizer_load(&tokenizer, path, heap, err);
+    pl_status status = pl_tokenizer_load(&tokenizer, path, in->heap, err);
     if (!status)
-        print_tokenizer(path, &tokenizer);
+        show_tokenizer(in, path, &tokenizer);
     return status;
 }
 
-pl_status pl_inspect_tokenizer_of(const char *folder, const pl_config *config,
-                                  pl_heap *heap, pl_error *err)
+pl_status pl_inspect_tokenizer_of(const pl_inspect *in, const char *folder,
+                                  pl_error *err)
 {
     pl_tokenizer tokenizer;
-    (void)config;
-    pl_status status = pl_tokenizer_find(&tokenizer, folder, heap, err);
+    pl_status status = pl_tokenizer_find(&tokenizer, folder, in->heap, err);
     if (!status && tokenizer.kind != PL_TOKENIZER_NONE)
-        print_tokenizer(folder, &tokenizer);
+        show_tokenizer(in, folder, &tokenizer);
     return status;
 }
 
 /* ---- text ---- */
 
-static pl_status print_parquet(const char *path, const pl_config *config,
-                               pl_error *err)
+static pl_status show_parquet(const pl_inspect *in, const char *path,
+                              pl_error *err)
 {
     static pl_parquet parquet;
     pl_room room = pl_room_make(SOURCE_BYTES);
     pl_unpack unpack;
     pl_unpack_open(&unpack, &room);
-    pl_status status = pl_parquet_open(&parquet, path, config->field,
+    pl_status status = pl_parquet_open(&parquet, path, in->config->field,
                                        SOURCE_BYTES, &room, &unpack, err);
-    if (!status) {
+    if (!status && in->json) {
+        pl_json_text_whole(in->json, "rows", parquet.rows);
+        pl_json_text_whole(in->json, "row_groups", parquet.group_count);
+        pl_json_text_string(in->json, "string_columns", parquet.string_columns);
+    } else if (!status) {
         pl_term_print("%s: parquet, %s rows in %s row groups\n"
                       "  string columns: %s\n",
                       path, pl_term_count(parquet.rows).text,
                       pl_term_count(parquet.group_count).text,
                       parquet.string_columns);
-        pl_parquet_close(&parquet);
     }
+    if (!status)
+        pl_parquet_close(&parquet);
     pl_unpack_close(&unpack);
     return status;
 }
 
-pl_status pl_inspect_source(const char *path, const pl_config *config,
-                            pl_heap *heap, pl_error *err)
+/* What all documents of a file are together. */
+typedef struct tally {
+    pl_source_format format;
+    uint64_t documents, bytes;
+    int is_text; /* no piece has a byte that isn't UTF-8 */
+    char first[SHOWN_BYTES];
+    size_t first_bytes;
+} tally;
+
+static pl_status read_source(tally *t, const char *path, const char *field,
+                             pl_error *err)
 {
-    static const char *const formats[] = { "", "text", "JSON lines",
-                                           "parquet" };
     pl_source *source;
     pl_piece piece;
-    uint64_t documents = 0, bytes = 0;
-    char first[SHOWN_BYTES];
-    size_t first_bytes = 0;
+    pl_cli_pace pace = pl_cli_pace_begin();
     pl_source_options options = { .paths = &path,
                                   .path_count = 1,
-                                  .field = config->field,
+                                  .field = field,
                                   .memory_bytes = SOURCE_BYTES };
-    (void)heap;
+    *t = (tally){ .format = PL_SOURCE_TEXT, .is_text = 1 };
     pl_status status = pl_source_open(&source, &options, err);
     if (status)
         return status;
@@ -246,25 +351,55 @@ pl_status pl_inspect_source(const char *path, const pl_config *config,
         status = pl_source_next(source, &piece, err);
         if (status || piece.part == PL_PIECE_NONE)
             break;
-        if (bytes == 0) {
-            first_bytes = piece.bytes < SHOWN_BYTES ? piece.bytes : SHOWN_BYTES;
-            memcpy(first, piece.text, first_bytes);
+        if (t->bytes == 0) {
+            t->first_bytes = piece.bytes < SHOWN_BYTES ? piece.bytes
+                                                       : SHOWN_BYTES;
+            memcpy(t->first, piece.text, t->first_bytes);
         }
-        documents += pl_piece_begins(piece.part) ? 1 : 0;
-        bytes += piece.bytes;
+        t->is_text = t->is_text && pl_utf8_is_valid(piece.text, piece.bytes);
+        t->documents += pl_piece_begins(piece.part) ? 1 : 0;
+        t->bytes += piece.bytes;
+        if (pl_cli_pace_is_due(&pace))
+            pl_term_progress("reading %s of text, %s documents",
+                             pl_term_bytes(t->bytes).text,
+                             pl_term_count(t->documents).text);
     }
-    pl_source_format format = documents ? pl_source_last_format(source)
-                                        : PL_SOURCE_TEXT;
+    pl_term_clear();
+    if (t->documents)
+        t->format = pl_source_last_format(source);
     pl_source_close(source);
-    if (!status && format == PL_SOURCE_PARQUET)
-        status = print_parquet(path, config, err);
+    return status;
+}
+
+pl_status pl_inspect_source(const pl_inspect *in, const char *path,
+                            pl_error *err)
+{
+    static const char *const formats[] = { "", "text", "JSON lines",
+                                           "parquet" };
+    tally t;
+    pl_status status = read_source(&t, path, in->config->field, err);
     if (status)
         return status;
-    pl_term_print("%s: %s, %s document%s, %s bytes of text\n", path,
-                  formats[format], pl_term_count(documents).text,
-                  documents == 1 ? "" : "s", pl_term_count(bytes).text);
-    printf("  begins: ");
-    pl_term_put(first, pl_utf8_whole_bytes(first, first_bytes));
-    printf("\n");
+    const char *format = t.is_text ? formats[t.format] : "not UTF-8 text";
+    const char *begins = shown(in, t.first,
+                               pl_utf8_whole_bytes(t.first, t.first_bytes));
+    pl_inspect_begin(in, path, "text");
+    if (t.format == PL_SOURCE_PARQUET)
+        status = show_parquet(in, path, err);
+    if (status)
+        return status;
+    if (in->json) {
+        pl_json_text_string(in->json, "format", format);
+        pl_json_text_whole(in->json, "documents", t.documents);
+        pl_json_text_whole(in->json, "bytes", t.bytes);
+        pl_json_text_string(in->json, "begins", begins);
+        pl_json_text_close(in->json, '}');
+        return PL_OK;
+    }
+    pl_term_print("%s: %s, %s document%s, %s bytes%s\n", path, format,
+                  pl_term_count(t.documents).text, t.documents == 1 ? "" : "s",
+                  pl_term_count(t.bytes).text, t.is_text ? " of text" : "");
+    if (t.bytes > 0)
+        pl_term_print("  begins: %s\n", begins);
     return PL_OK;
 }
