@@ -10,8 +10,10 @@
 static const struct {
     const char *name;
     int exit_code;
+    const char *meaning;
 } rows[] = {
-#define PL_STATUS_ROW(code, text, exit_value) [code] = { text, exit_value },
+#define PL_STATUS_ROW(code, text, exit_value, means)                           \
+    [code] = { text, exit_value, means },
     PL_STATUS_TABLE(PL_STATUS_ROW)
 #undef PL_STATUS_ROW
 };
@@ -57,6 +59,11 @@ pl_status pl_fail_in(pl_error *err, pl_status status, const char *fmt, ...)
 const char *pl_status_name(pl_status status)
 {
     return rows[status].name;
+}
+
+const char *pl_status_meaning(pl_status status)
+{
+    return rows[status].meaning;
 }
 
 int pl_status_exit_code(pl_status status)

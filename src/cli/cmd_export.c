@@ -16,6 +16,17 @@ static int ends_in(const char *text, const char *end)
     return bytes >= tail && strcmp(text + bytes - tail, end) == 0;
 }
 
+static pl_status not_into(const char *folder, const char *format,
+                          const char *name, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_status status = pl_path_join(path, folder, name, err);
+    if (status)
+        return status;
+    return pl_fail(err, PL_E_IO, "%s is a folder; %s is a file: --out=%s",
+                   folder, format, pl_path_quoted(path).text);
+}
+
 static pl_status choose(const pl_config *config, target *to, pl_error *err)
 {
     const char *format = config->format;
@@ -35,9 +46,8 @@ static pl_status choose(const pl_config *config, target *to, pl_error *err)
         return PL_OK;
     pl_status status = pl_file_look(config->out, &kind, err);
     if (!status && kind == PL_FILE_FOLDER)
-        status = pl_fail(
-            err, PL_E_USAGE, "%s is a folder; %s is a file: --out=%s/model.%s",
-            config->out, format, config->out, *to == TO_GGUF ? "gguf" : "bin");
+        status = not_into(config->out, format,
+                          *to == TO_GGUF ? "model.gguf" : "model.bin", err);
     return status;
 }
 
@@ -98,7 +108,7 @@ static void print_result(const pl_convert *c, const pl_config *config,
                   config->type, pl_term_bytes(c->total_bytes).text);
     if (to == TO_GGUF)
         pl_term_print("run it: llama-completion -m %s -p \"Once\"\n",
-                      config->out);
+                      pl_path_quoted(config->out).text);
 }
 
 static pl_status run_export(pl_cli_args *args, pl_heap *heap, pl_error *err)
@@ -128,6 +138,8 @@ static pl_status run_export(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (!status)
         print_result(&c, config, folder, to);
     pl_weights_close(&weights);
+    if (status == PL_E_STOPPED)
+        pl_term_stopped(err);
     return status;
 }
 
@@ -141,14 +153,14 @@ const pl_command pl_command_export = {
             "else the\nnewest), or any Hugging Face GPT-2 folder.\n\n"
             "  plimsoll export out --out=model.gguf\n"
             "  plimsoll export out --out=small.gguf --type=q8_0\n"
-            "  plimsoll export out/ckpt --out=model.bin --type=bf16\n"
+            "  plimsoll export out/latest --out=model.bin --type=bf16\n"
             "  plimsoll export out --format=hf --out=share/my-gpt\n\n"
             "gguf has the tokenizer inside and runs in llama.cpp; q8_0 keeps "
             "matrices in a\nquarter of f32's bytes. llmc is llm.c's own "
             "format, f32 or bf16. hf is a folder\nwith model.safetensors, "
             "config.json and the tokenizer, without what training\nkeeps: "
             "from_pretrained() loads it (and the checkpoint itself). The model "
-            "is never\nheld in memory. docs/formats.md has the layouts.\n",
+            "is\nnever held in memory. docs/formats.md has the layouts.\n",
     .keys = PL_FOR_EXPORT,
     .run = run_export,
 };

@@ -37,11 +37,11 @@ static pl_status run_import(pl_cli_args *args, pl_heap *heap, pl_error *err)
                        "plimsoll import model.gguf --out=models/mine");
     pl_status status = pl_file_look(args->paths[0], &kind, err);
     if (!status && kind == PL_FILE_FOLDER)
-        status = pl_fail(err, PL_E_USAGE,
+        status = pl_fail(err, PL_E_IO,
                          "%s is a folder: import reads a GGUF file or a .bin "
                          "of llm.c. A Hugging Face folder needs no import: "
                          "train begins from it with --init_from=%s",
-                         args->paths[0], args->paths[0]);
+                         args->paths[0], pl_path_quoted(args->paths[0]).text);
     if (!status)
         status = pl_weights_open_file(&weights, args->paths[0], &pl_term_log,
                                       heap, err);
@@ -55,6 +55,8 @@ static pl_status run_import(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (!status)
         print_result(&weights, config);
     pl_weights_close(&weights);
+    if (status == PL_E_STOPPED)
+        pl_term_stopped(err);
     return status;
 }
 

@@ -431,6 +431,18 @@ static pl_status make(plan *p, pl_heap *heap, pl_error *err)
     return status;
 }
 
+/* For scripts: as `train` would end. */
+static pl_status verdict(const plan *p, pl_error *err)
+{
+    size_t total = p->run.total_bytes, budget = p->machine.budget_bytes;
+    if (p->run.fits)
+        return PL_OK;
+    return pl_fail(err, PL_E_MEMORY,
+                   "it doesn't fit: %zu bytes are needed, the budget is %zu, "
+                   "%zu bytes are missing",
+                   total, budget, total - budget);
+}
+
 static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     static plan p;
@@ -440,8 +452,10 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
         status = make(&p, heap, err);
     if (status)
         return status;
-    if (args->flags & FLAG_JSON)
-        return print_json(&p, heap, err);
+    if (args->flags & FLAG_JSON) {
+        status = print_json(&p, heap, err);
+        return status ? status : verdict(&p, err);
+    }
     pl_cli_say_ignored(p.config);
     print_model(&p);
     print_table(&p);
@@ -453,7 +467,7 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
     print_changes(&p);
     if (args->flags & FLAG_STEPS)
         print_steps(&p);
-    return PL_OK;
+    return verdict(&p, err);
 }
 
 static const char *const flags[] = { "--json", "--steps", NULL };
@@ -467,7 +481,9 @@ const pl_command pl_command_plan = {
             "each other above them, so evaluation,\nsampling and saving add "
             "nothing to training's peak.\n\n"
             "  --json    the numbers, for scripts\n"
-            "  --steps   the step lists that the numbers come from\n",
+            "  --steps   the step lists that the numbers come from\n\n"
+            "A plan that doesn't fit ends with exit code 5, as training "
+            "does.\n",
     .keys = PL_FOR_TRAIN,
     .reads_configs = 1,
     .flags = flags,

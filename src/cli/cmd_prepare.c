@@ -145,10 +145,8 @@ static pl_status run_prepare(pl_cli_args *args, pl_heap *heap, pl_error *err)
         options.shard_tokens = (uint64_t)config->shard_tokens;
     pl_cli_catch_signals();
     status = pl_prepare(&options, heap, &result, err);
-    if (status == PL_E_STOPPED) {
-        pl_term_clear();
-        pl_term_print("%s\n", err->text);
-    }
+    if (status == PL_E_STOPPED)
+        pl_term_stopped(err);
     if (status)
         return status;
     print_result(&result, &options, pl_clock_seconds() - began);
@@ -169,7 +167,7 @@ const pl_command pl_command_prepare = {
             "  plimsoll prepare --out=data/fineweb --tokenizer=gpt2 "
             "fineweb/*.parquet\n"
             "  plimsoll prepare --out=data/mine --tokenizer=data/bpe "
-            "--field=body dump.jsonl.gz\n\n"
+            "--field=body my.jsonl.gz\n\n"
             "With a BPE the end-of-text token stands behind every document, "
             "and whole\ndocuments validate. For 'char' and 'byte' all is one "
             "text, whose end validates.\nCtrl-C stops; the same command goes "

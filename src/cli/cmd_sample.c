@@ -37,7 +37,7 @@ static pl_status read_prompt(prompt *out, const pl_session *session,
                                      bytes, name, out->tokens, bytes,
                                      &out->count, err);
     if (!status && out->count == 0)
-        status = pl_fail(err, PL_E_USAGE,
+        status = pl_fail(err, text ? PL_E_FORMAT : PL_E_CONFIG,
                          "%s is empty: a model goes on from at least one "
                          "token, for example --start=A",
                          name);
@@ -58,28 +58,51 @@ static pl_status print_token(const pl_session *session, int32_t token,
     return status;
 }
 
+/* The next token, or an error: a long prompt takes a while to read. */
+static pl_status next_token(pl_sampler *sampler, int32_t *token, pl_error *err)
+{
+    *token = pl_sampler_next(sampler);
+    if (*token >= 0)
+        return PL_OK;
+    return pl_fail(err, PL_E_FORMAT,
+                   "the model's output is not a number: its weights are broken "
+                   "(NaN or infinite)");
+}
+
+static pl_status write_sample(pl_session *session, const prompt *start,
+                              pl_sampler *sampler, pl_error *err)
+{
+    const int64_t count = session->config->max_new_tokens;
+    int32_t token = 0;
+    pl_status status = PL_OK;
+    pl_term_progress("reading the prompt: %zu tokens", start->count);
+    if (count > 0)
+        status = next_token(sampler, &token, err);
+    pl_term_clear();
+    for (size_t i = 0; i < start->count && !status; i++)
+        status = print_token(session, start->tokens[i], err);
+    for (int64_t i = 0; i < count && !status; i++) {
+        if (i > 0)
+            status = next_token(sampler, &token, err);
+        if (!status)
+            status = print_token(session, token, err);
+        if (!status && fflush(stdout) != 0)
+            return PL_OK; /* the end of main says why */
+        if (!status && pl_cli_signal())
+            status = pl_fail(err, PL_E_STOPPED, "stopped");
+    }
+    printf("\n---------------\n");
+    return status;
+}
+
 static pl_status write_samples(pl_session *session, const prompt *start,
                                pl_sampler *sampler, pl_error *err)
 {
-    const pl_config *config = session->config;
     pl_status status = PL_OK;
-    for (int64_t k = 0; k < config->num_samples && !status; k++) {
+    for (int64_t k = 0;
+         k < session->config->num_samples && !status && !ferror(stdout); k++) {
         pl_sampler_start(sampler, (uint32_t)k, start->tokens, start->count);
-        for (size_t i = 0; i < start->count && !status; i++)
-            status = print_token(session, start->tokens[i], err);
-        for (int64_t i = 0; i < config->max_new_tokens && !status; i++) {
-            int32_t token = pl_sampler_next(sampler);
-            status = token < 0
-                         ? pl_fail(err, PL_E_FORMAT,
-                                   "the model's output is not a number: its "
-                                   "weights are broken (NaN or infinite)")
-                         : print_token(session, token, err);
-            if (!status && fflush(stdout) != 0)
-                return PL_OK; /* the end of main says why */
-            if (!status && pl_cli_signal())
-                status = pl_fail(err, PL_E_STOPPED, "stopped");
-        }
-        printf("\n---------------\n");
+        status = write_sample(session, start, sampler, err);
     }
     return status;
 }
@@ -112,9 +135,11 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
                                            err);
     if (!status)
         status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
+    pl_term_progress("loading %s", folder);
     if (!status)
         status = pl_session_open_sample(&session, config, &machine, folder,
                                         &pl_term_log, heap, err);
+    pl_term_clear();
     if (status)
         return status;
     status = read_prompt(&start, &session, config->start, heap, err);
@@ -136,8 +161,8 @@ const pl_command pl_command_sample = {
     .arguments = "[OUT_DIR] [--start=TEXT] [--key=value ...]",
     .summary = "writes text with a trained model",
     .text = "Takes the best checkpoint in out_dir if one is kept, else the "
-            "newest; or any GPT-2\nas Hugging Face keeps it in a folder. The "
-            "same seed writes the same text, whatever\nthe number of "
+            "newest; or any\nGPT-2 as Hugging Face keeps it in a folder. The "
+            "same seed writes the same text,\nwhatever the number of "
             "threads.\n\n"
             "  plimsoll sample --out_dir=out --start=\"It is a truth\" "
             "--num_samples=3\n"

@@ -201,7 +201,7 @@ static pl_status open_work(pipe_work *w, const pl_cli_args *args, pl_heap *heap)
                  : strcmp(shape_name, "uint32") == 0 ? AS_UINT32
                                                      : AS_TEXT;
     if (!status && w->ids_are == AS_UINT16 && w->tokenizer.vocab_size > 65536)
-        status = pl_fail(w->err, PL_E_USAGE,
+        status = pl_fail(w->err, PL_E_CONFIG,
                          "a vocabulary of %d doesn't fit 16 bits: --ids=uint32",
                          (int)w->tokenizer.vocab_size);
     if (!status)

@@ -220,7 +220,7 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
     };
     if (config->vocab_size != PL_NONE) {
         if (config->vocab_size > PL_BPE_MAX_VOCAB)
-            return pl_fail(err, PL_E_USAGE,
+            return pl_fail(err, PL_E_CONFIG,
                            "vocab_size is %lld, a tokenizer has at most %d",
                            (long long)config->vocab_size, PL_BPE_MAX_VOCAB);
         w.options.vocab_size = (int32_t)config->vocab_size;
@@ -242,6 +242,8 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_folder_let_go(&w.lock);
     if (!status)
         print_result(&w, &result, pl_clock_seconds() - began);
+    if (status == PL_E_STOPPED)
+        pl_term_stopped(err);
     return status;
 }
 
@@ -249,7 +251,7 @@ const pl_command pl_command_tokenizer = {
     .name = "tokenizer",
     .arguments = "train --out=FOLDER [--vocab_size=32768] FILE...",
     .summary = "trains a BPE tokenizer on your own text",
-    .text = "Byte-level BPE in GPT-2's manner, with the same merges as Hugging "
+    .text = "Byte-level BPE in GPT-2's manner, with the merges of Hugging "
             "Face's trainer.\nReads what `prepare` reads. The result depends "
             "on the text alone, not on the\nthreads or the memory; counts that "
             "don't fit go to the disk. Writes\ntokenizer.json, vocab.json and "

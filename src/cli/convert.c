@@ -135,7 +135,7 @@ static pl_status check_llmc(const pl_convert *c, pl_ggml_type type,
                             pl_error *err)
 {
     if (type != PL_GGML_F32 && type != PL_GGML_BF16)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "llm.c's models are f32 or bf16, not %s: use "
                        "--type=f32 or --type=bf16",
                        pl_ggml_type_name(type));

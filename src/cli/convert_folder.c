@@ -168,7 +168,7 @@ pl_status pl_convert_to_folder(pl_convert *convert, const char *path,
 {
     char fresh[PL_PATH_BYTES];
     if (type == PL_GGML_Q8_0)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "safetensors have no q8_0: use --type=f32, f16 or bf16, "
                        "or --format=gguf");
     pl_status status = must_be_new(path, heap, err);

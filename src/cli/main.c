@@ -16,12 +16,17 @@ static void print_help(void)
         printf("  %-9s %s\n", pl_commands[i]->name, pl_commands[i]->summary);
     printf("\nA config is a file as nanoGPT reads it (key = value); settings "
            "on the command\nline come after it and win. `plimsoll COMMAND "
-           "--help` explains a command and\nits keys.\n\n"
+           "--help` or `plimsoll help\nCOMMAND` explains a command and its "
+           "keys.\n\n"
            "From a text to a model that writes:\n"
            "  plimsoll prepare --out=data/mine mine.txt\n"
            "  plimsoll plan  config/demo.py --dataset=mine\n"
            "  plimsoll train config/demo.py --dataset=mine --out_dir=out\n"
-           "  plimsoll sample --out_dir=out --start=\"Once \"\n");
+           "  plimsoll sample --out_dir=out --start=\"Once \"\n\n"
+           "Exit codes:\n");
+    for (int status = 0; status < PL_STATUS_COUNT; status++)
+        printf("  %3d  %s\n", pl_status_exit_code((pl_status)status),
+               pl_status_meaning((pl_status)status));
 }
 
 static void print_key(pl_key key)
@@ -30,13 +35,15 @@ static void print_key(pl_key key)
     pl_config standard = pl_config_make_default();
     char value[256];
     pl_config_value_text(&standard, key, value, sizeof value);
-    printf("  --%s=%s\n      %s\n", row->name, value, row->help);
+    printf("  --%s=%s\n      ", row->name, value);
+    pl_term_wrap(row->help, 6, 6);
 }
 
 static void print_command_help(const pl_command *command)
 {
-    printf("usage: plimsoll %s %s\n\n%s\n", command->name, command->arguments,
-           command->text);
+    size_t column = (size_t)printf("usage: plimsoll %s ", command->name);
+    pl_term_wrap(command->arguments, column, column);
+    printf("\n%s\n", command->text);
     for (int group = 0; group < PL_GROUP_COUNT; group++) {
         int titled = 0;
         for (int key = 0; key < PL_KEY_COUNT; key++) {
@@ -60,10 +67,35 @@ static const pl_command *find_command(const char *name)
     return NULL;
 }
 
+static pl_status no_command(const char *name, pl_error *err)
+{
+    enum { MOST = 32 };
+    const char *names[MOST];
+    size_t count = 0;
+    while (pl_commands[count] && count < MOST) {
+        names[count] = pl_commands[count]->name;
+        count++;
+    }
+    size_t near = pl_name_nearest(name, strlen(name), names, count);
+    if (near < count)
+        return pl_fail(err, PL_E_USAGE,
+                       "there is no command '%s': did you mean 'plimsoll %s'? "
+                       "`plimsoll --help` lists them all",
+                       name, names[near]);
+    return pl_fail(err, PL_E_USAGE,
+                   "there is no command '%s'. `plimsoll --help` lists them",
+                   name);
+}
+
+static int is_one_of(const char *text, const char *first, const char *second)
+{
+    return strcmp(text, first) == 0 || strcmp(text, second) == 0;
+}
+
 static int wants_help(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (is_one_of(argv[i], "--help", "-h"))
             return 1;
     return 0;
 }
@@ -89,33 +121,40 @@ static int exit_code(pl_status status)
     return pl_status_exit_code(status);
 }
 
+/* `name` is what stands where a command does, argv what is behind it. */
+static pl_status answer(const char *name, int argc, char **argv, pl_error *err)
+{
+    int asks = strcmp(name, "help") == 0;
+    if (is_one_of(name, "--help", "-h") || (asks && argc == 0)) {
+        print_help();
+        return PL_OK;
+    }
+    if (is_one_of(name, "--version", "-V")) {
+        printf("plimsoll %s\n", PL_VERSION);
+        return PL_OK;
+    }
+    if (asks) /* help COMMAND */
+        name = argv[0];
+    const pl_command *command = find_command(name);
+    if (!command)
+        return no_command(name, err);
+    if (!asks && !wants_help(argc, argv))
+        return run(command, argc, argv, err);
+    print_command_help(command);
+    return PL_OK;
+}
+
 int main(int argc, char **argv)
 {
     pl_error err = { 0 };
-    pl_status status = PL_OK;
 
     mallopt(M_ARENA_MAX, 1); /* what libraries allocate stays in one place */
     /* Fixed, what is as large goes back to the system when it is freed: else
      * the library raises it, and keeps holes. */
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 ||
-        strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_help();
-    } else if (strcmp(argv[1], "--version") == 0) {
-        printf("plimsoll %s\n", PL_VERSION);
-    } else {
-        const pl_command *command = find_command(argv[1]);
-        if (!command)
-            status = pl_fail(&err, PL_E_USAGE,
-                             "there is no command '%s'. `plimsoll --help` "
-                             "lists them",
-                             argv[1]);
-        else if (wants_help(argc - 2, argv + 2))
-            print_command_help(command);
-        else
-            status = run(command, argc - 2, argv + 2, &err);
-    }
+    pl_status status = argc < 2 ? answer("--help", 0, argv, &err)
+                                : answer(argv[1], argc - 2, argv + 2, &err);
     pl_error last = { 0 };
     pl_status finished = pl_term_finish(&last);
     if (status && !(status == PL_E_STOPPED && pl_cli_signal()))

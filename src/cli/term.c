@@ -168,6 +168,23 @@ void pl_term_clear(void)
     progress_shown = 0;
 }
 
+void pl_term_wrap(const char *text, size_t column, size_t indent)
+{
+    enum { COLUMNS = 80 };
+    size_t start = column;
+    while (*text) {
+        size_t bytes = strcspn(text, " ");
+        if (column > start && column + 1 + bytes > COLUMNS) {
+            printf("\n%*s", (int)indent, "");
+            column = start = indent;
+        }
+        printf("%s%.*s", column > start ? " " : "", (int)bytes, text);
+        column += bytes + (column > start);
+        text += bytes + strspn(text + bytes, " ");
+    }
+    printf("\n");
+}
+
 static void print_message(void *context, pl_log_level level, const char *text)
 {
     (void)context;
@@ -193,6 +210,12 @@ void pl_term_error(const pl_error *err)
             pl_term_err_end());
     put(stderr, err->text, strlen(err->text), PL_UTF8_KEEP_BREAKS);
     fputc('\n', stderr);
+}
+
+void pl_term_stopped(const pl_error *err)
+{
+    pl_term_clear();
+    pl_term_print("%s\n", err->text);
 }
 
 pl_status pl_term_finish(pl_error *err)

@@ -52,12 +52,20 @@ size_t pl_term_put(const char *text, size_t bytes);
 PL_PRINTF(1, 2) void pl_term_progress(const char *fmt, ...);
 void pl_term_clear(void);
 
+/* Prints words in lines of at most 80 columns, and ends the last. The first
+ * begins where `column` columns are printed already, the others with `indent`
+ * blanks. */
+void pl_term_wrap(const char *text, size_t column, size_t indent);
+
 /* Prints the library's messages: facts to standard output, notes and warnings
  * to standard error. */
 extern const pl_log pl_term_log;
 
 /* Writes an error as the last word of a command. */
 void pl_term_error(const pl_error *err);
+
+/* What a signal left, where a command says it in PL_E_STOPPED's text. */
+void pl_term_stopped(const pl_error *err);
 
 /* Standard output has taken everything, or PL_E_IO: a full disk behind a
  * redirection must not look like success. */

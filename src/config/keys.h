@@ -298,6 +298,10 @@ bool pl_key_is_kept(pl_key key);
 /* Whether `bytes` bytes at `name` look like a misspelled `known`. */
 bool pl_name_is_near(const char *name, size_t bytes, const char *known);
 
+/* The same among other names, all in lower case: which of them, or `count`. */
+size_t pl_name_nearest(const char *name, size_t bytes, const char *const *known,
+                       size_t count);
+
 /* "Evaluation": the heading under which help and docs list a group. */
 const char *pl_key_group_title(pl_key_group group);
 

@@ -1,4 +1,4 @@
-/* suggest.c: what a misspelled name was meant to be. */
+/* suggest.c: the name that a misspelled one was meant to be. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -35,23 +35,22 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
     return row[nb];
 }
 
-pl_key pl_key_nearest(const char *name, size_t bytes)
+size_t pl_name_nearest(const char *name, size_t bytes, const char *const *known,
+                       size_t count)
 {
-    pl_key nearest = PL_KEY_COUNT;
-    size_t least = bytes / 3 + 1;
+    size_t nearest = count, least = bytes / 3 + 1;
     if (bytes < 2 || bytes > LONGEST)
-        return PL_KEY_COUNT;
-    for (pl_key key = 0; key < PL_KEY_COUNT; key++) {
-        const char *known = pl_key_row(key)->name;
-        size_t length = strlen(known);
+        return count;
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(known[i]);
         if (length > LONGEST)
             continue;
-        size_t distance = edit_distance(name, bytes, known, length);
+        size_t distance = edit_distance(name, bytes, known[i], length);
         if (distance <= least && distance < length) {
-            /* A tie goes to the first row: the table starts with what is
-             * used most. */
-            if (nearest == PL_KEY_COUNT || distance < least) {
-                nearest = key;
+            /* A tie goes to the first: tables start with what is used
+             * most. */
+            if (nearest == count || distance < least) {
+                nearest = i;
                 least = distance;
             }
         }
@@ -66,4 +65,12 @@ bool pl_name_is_near(const char *name, size_t bytes, const char *known)
         return false;
     size_t distance = edit_distance(name, bytes, known, length);
     return distance <= bytes / 3 + 1 && distance < length;
+}
+
+pl_key pl_key_nearest(const char *name, size_t bytes)
+{
+    const char *known[PL_KEY_COUNT];
+    for (int key = 0; key < PL_KEY_COUNT; key++)
+        known[key] = pl_key_row((pl_key)key)->name;
+    return (pl_key)pl_name_nearest(name, bytes, known, PL_KEY_COUNT);
 }

@@ -506,7 +506,7 @@ pl_status pl_jsonl_open(pl_jsonl *jsonl, pl_stream *stream, const char *field,
                          .buffer_bytes = buffer_bytes,
                          .line = line };
     if (bytes == 0 || bytes >= sizeof jsonl->field)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "the name of a field has 1 to %zu bytes, not %zu",
                        sizeof jsonl->field - 1, bytes);
     memcpy(jsonl->field, field, bytes + 1);

@@ -17,7 +17,7 @@ pl_status pl_parquet_open(pl_parquet *parquet, const char *path,
                              .unpack = unpack,
                              .document_bytes = document_bytes };
     if (bytes == 0 || bytes >= sizeof parquet->column)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "the name of a column has 1 to %zu bytes, not %zu",
                        sizeof parquet->column - 1, bytes);
     memcpy(parquet->column, column, bytes + 1);

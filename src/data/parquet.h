@@ -67,7 +67,7 @@ typedef struct pl_parquet {
     pl_thrift thrift;
 } pl_parquet;
 
-/* Checks the whole footer. A column that isn't there is PL_E_USAGE with a list
+/* Checks the whole footer. A column that isn't there is PL_E_FORMAT with a list
  * of the string columns that are. On failure nothing stays open or taken.
  * `room` and `unpack` must outlive it. */
 PL_MUST_CHECK pl_status pl_parquet_open(pl_parquet *parquet, const char *path,

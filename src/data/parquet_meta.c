@@ -177,7 +177,7 @@ static pl_status no_column(const pl_parquet *p, const walk *w, pl_error *err)
                        "document is one string of a row. Its string columns: "
                        "%s. Choose with --field.",
                        path, p->column, w->strings_bytes ? w->strings : "none");
-    return pl_fail(err, PL_E_USAGE,
+    return pl_fail(err, PL_E_FORMAT,
                    "%s: %s \"%s\". Its string columns: %s. Choose with "
                    "--field.",
                    path,

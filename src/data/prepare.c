@@ -116,12 +116,12 @@ static pl_status check_options(const pl_prepare_options *options, pl_error *err)
     if (options->source.path_count == 0)
         return pl_fail(err, PL_E_USAGE, "no text was given");
     if (!(options->val_fraction > 0.0 && options->val_fraction < 1.0))
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "val_fraction is %g; it must lie between 0 and 1",
                        options->val_fraction);
     if (options->tokenizer && options->kind != PL_SHARD_WIDE &&
         options->tokenizer->vocab_size > PL_SHARD_NARROW_VOCAB)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "a vocabulary of %d doesn't fit 16-bit tokens: write "
                        "32-bit ones, with --format=llmc",
                        (int)options->tokenizer->vocab_size);

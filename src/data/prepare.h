@@ -73,9 +73,9 @@ typedef struct pl_prepare_result {
 /* The least memory for this many threads. */
 size_t pl_prepare_min_bytes(int threads);
 
-/* PL_E_IO and PL_E_FORMAT for what is wrong with the files, PL_E_USAGE for the
- * options, PL_E_MEMORY for a document or a budget, PL_E_STOPPED after
- * PL_PREPARE_STOP. */
+/* PL_E_IO and PL_E_FORMAT for what is wrong with the files, PL_E_USAGE and
+ * PL_E_CONFIG for the options, PL_E_MEMORY for a document or a budget,
+ * PL_E_STOPPED after PL_PREPARE_STOP. */
 PL_MUST_CHECK pl_status pl_prepare(const pl_prepare_options *options,
                                    pl_heap *heap, pl_prepare_result *result,
                                    pl_error *err);

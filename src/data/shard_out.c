@@ -104,7 +104,7 @@ static pl_status begin_shard(pl_shard_out *out, pl_error *err)
     const pl_shard_out_options *o = &out->options;
     char path[PL_PATH_BYTES];
     if (shard_number(out) >= PL_SHARD_OUT_MAX_SHARDS)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "more than %d shards of %llu tokens: raise "
                        "shard_tokens",
                        PL_SHARD_OUT_MAX_SHARDS,

@@ -143,7 +143,7 @@ static pl_status add_folder(job *j, const char *folder)
     pl_status status = walk(j, folder, 0);
     if (status || j->list->count > before)
         return status;
-    return pl_fail(j->err, PL_E_USAGE,
+    return pl_fail(j->err, PL_E_IO,
                    "the folder %s has no text: no .txt, .jsonl or .parquet "
                    "(with or without .gz or .zst)%s",
                    pl_path_shown(folder),
@@ -245,7 +245,7 @@ static pl_status add_pattern(job *j, const char *pattern)
     pl_status status = expand(j, relative > pattern ? "/" : "", relative, 0);
     if (status || j->list->count > before)
         return status;
-    return pl_fail(j->err, PL_E_USAGE, "no file matches %s",
+    return pl_fail(j->err, PL_E_IO, "no file matches %s",
                    pl_path_shown(pattern));
 }
 

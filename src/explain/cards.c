@@ -236,7 +236,7 @@ static pl_status unknown(const char *text, const char *key, pl_error *err)
     for (size_t i = 0; i < count && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i ? ", " : "", cards[best[i]].name);
-    return pl_fail(err, PL_E_USAGE,
+    return pl_fail(err, PL_E_CONFIG,
                    "gpu: '%.40s' is not in the table of cards. The nearest: "
                    "%s. --memory=12GB says it without a name",
                    text, names);

@@ -17,7 +17,7 @@ const pl_card *pl_card_at(size_t index);
 
 /* The card that `text` means. Case, blanks, hyphens and the maker's words
  * (NVIDIA, GeForce, Radeon, Tesla, ...) don't matter, and "4070" is an RTX
- * 4070. PL_E_USAGE names the nearest ones. */
+ * 4070. PL_E_CONFIG names the nearest ones. */
 PL_MUST_CHECK pl_status pl_card_find(const char *text, const pl_card **card,
                                      pl_error *err);
 

@@ -31,13 +31,13 @@ static pl_status check_specials(const pl_bpe_train_options *options,
         size_t bytes = strlen(text);
         if (bytes < 2 || bytes > PL_BPE_TOKEN_BYTES ||
             !pl_utf8_is_valid(text, bytes))
-            return pl_fail(err, PL_E_USAGE,
+            return pl_fail(err, PL_E_CONFIG,
                            "the special token \"%.40s\" must be valid UTF-8 "
                            "of 2 to %d bytes",
                            text, PL_BPE_TOKEN_BYTES);
         for (size_t k = 0; k < i; k++)
             if (strcmp(options->specials[k], text) == 0)
-                return pl_fail(err, PL_E_USAGE,
+                return pl_fail(err, PL_E_CONFIG,
                                "the special token \"%.40s\" is given twice",
                                text);
     }
@@ -52,13 +52,13 @@ static pl_status check_options(const pl_bpe_train_options *options,
     size_t least = PL_BPE_BYTES + options->special_count;
     if (options->vocab_size < 0 || (size_t)options->vocab_size < least ||
         options->vocab_size > PL_BPE_MAX_VOCAB)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_CONFIG,
                        "a vocabulary of %d tokens can't be trained: 256 bytes "
                        "and %zu special tokens are %zu, and %d is the most",
                        (int)options->vocab_size, options->special_count, least,
                        PL_BPE_MAX_VOCAB);
     if (options->memory_bytes / threads < PL_BPE_MIN_SHARE_BYTES)
-        return pl_fail(err, PL_E_USAGE,
+        return pl_fail(err, PL_E_MEMORY,
                        "%zu bytes of memory are too few to train a tokenizer "
                        "with %d threads: give %zu or use fewer threads",
                        options->memory_bytes, options->threads,

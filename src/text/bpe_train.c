@@ -453,7 +453,7 @@ static pl_status add_specials(pl_bpe_draft *draft, const trainer *t,
     for (size_t i = 0; i < options->special_count; i++) {
         const char *text = options->specials[i];
         if (pl_bpe_map_find(&draft->map, text, strlen(text)) >= 0)
-            return pl_fail(err, PL_E_USAGE,
+            return pl_fail(err, PL_E_CONFIG,
                            "the special token \"%.40s\" is also an ordinary "
                            "one of this text: choose another, like <|%.40s|>",
                            text, text);

@@ -40,9 +40,10 @@ typedef struct pl_bpe_counter pl_bpe_counter;
 
 enum { PL_BPE_MIN_SHARE_BYTES = 1024 * 1024 }; /* memory for one thread */
 
-/* `options` must live as long as the counter. PL_E_USAGE for a vocabulary
- * without room for the bytes and special tokens, an invalid or repeated special
- * token, or less memory than PL_BPE_MIN_SHARE_BYTES for each thread. */
+/* `options` must live as long as the counter. PL_E_CONFIG for a
+ * vocabulary without room for the bytes and special tokens, an invalid or
+ * repeated special token; PL_E_MEMORY for less than PL_BPE_MIN_SHARE_BYTES for
+ * each thread. */
 PL_MUST_CHECK pl_status pl_bpe_counter_open(pl_bpe_counter **counter,
                                             const pl_bpe_train_options *options,
                                             pl_heap *heap, pl_error *err);

@@ -31,10 +31,12 @@ cp data/few/train.bin data/few/val.bin
 run=(--dataset=random --gradient_accumulation_steps=1 --eval_iters=1
     --eval_interval=1 --max_iters=1 --dtype=float32 --vocab_size=50304)
 
-# plan_of SETTINGS...: sets $arena, $reserve, $least
+# plan_of CODE SETTINGS...: sets $arena, $reserve, $least
 plan_of() {
-    expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" "${run[@]}" "$@" \
-        --json
+    local code=$1
+    shift
+    expect "$code" "$PLIMSOLL" plan "$configs/train_fineweb.py" "${run[@]}" \
+        "$@" --json
     arena=$(number arena_bytes)
     reserve=$(number reserve_bytes)
     least=$(number smallest_arena_bytes)
@@ -55,17 +57,17 @@ caged() {
 
 try_model() {
     # the config as it stands, level 0, all sequences at once
-    plan_of "$@" --fit=exact
+    plan_of 0 "$@" --fit=exact
     full=$arena
     caged $((arena + reserve)) "$disk" "$@" --fit=exact
     # accumulation changes no byte: the full config has the same plan
-    plan_of "$@" --fit=exact --gradient_accumulation_steps=32
+    plan_of 0 "$@" --fit=exact --gradient_accumulation_steps=32
     [ "$arena" = "$full" ] || fail "accumulation 32: $arena, 1: $full"
 
     # the smallest plan there is
-    plan_of "$@" --memory=1
+    plan_of 5 "$@" --memory=1
     arena=$least
-    plan_of "$@" --memory=$((least + reserve))
+    plan_of 0 "$@" --memory=$((least + reserve))
     says '"fits": true'
     caged $((arena + reserve)) "$disk" "$@" --memory=$((least + reserve))
 

@@ -24,7 +24,7 @@ expect 4 "$PLIMSOLL" sample out --start="THE CAT"
 says "U\+0054"
 expect 1 "$PLIMSOLL" sample out --start=FILE:nowhere.txt
 says 'nowhere\.txt'
-expect 2 "$PLIMSOLL" sample out --start=
+expect 3 "$PLIMSOLL" sample out --start=
 expect 1 "$PLIMSOLL" sample elsewhere
 says 'no checkpoint here'
 expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --init_from=gpt2

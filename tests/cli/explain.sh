@@ -69,9 +69,9 @@ says '^update 0 +\+ .* gradient of log-probabilities$'
 says '^eval later +- '
 
 # mistakes
-expect 2 "$PLIMSOLL" explain "$story" --gpu='RTX 4075'
+expect 3 "$PLIMSOLL" explain "$story" --gpu='RTX 4075'
 says "'RTX 4075' is not in the table of cards.*RTX 4070"
-expect 2 "$PLIMSOLL" explain "$story" --gpu=A100
+expect 3 "$PLIMSOLL" explain "$story" --gpu=A100
 says 'A100 40GB, A100 80GB'
 expect 3 "$PLIMSOLL" explain "$story" --memory=lots
 expect 2 "$PLIMSOLL" plan "$story" --gpu='RTX 4070'

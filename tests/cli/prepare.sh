@@ -32,7 +32,7 @@ cmp bpe1/tokenizer.json bpe3/tokenizer.json
 [ ! -e bpe1/tokenizer.part ] || fail "training left its runs"
 expect 2 "$PLIMSOLL" tokenizer train docs.jsonl
 says 'tokenizer train --out='
-expect 2 "$PLIMSOLL" tokenizer train --out=small --vocab_size=100 docs.jsonl
+expect 3 "$PLIMSOLL" tokenizer train --out=small --vocab_size=100 docs.jsonl
 
 # ---- a pipe ----
 

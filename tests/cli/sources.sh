@@ -57,7 +57,7 @@ says 'parquet, 47 documents'
 expect 6 "$PLIMSOLL" prepare --tokenizer=byte --out=data/no \
     "$golden/parquet/mixed_lz4.parquet"
 says 'mixed_lz4.parquet.*LZ4'
-expect 2 "$PLIMSOLL" prepare --tokenizer=byte --out=data/no --field=body \
+expect 4 "$PLIMSOLL" prepare --tokenizer=byte --out=data/no --field=body \
     shards/a.parquet
 says 'a.parquet.*body.*text'
 head -c 900 shards/a.parquet >cut.parquet

@@ -301,7 +301,7 @@ static void too_little_memory_says_what_to_do(void **state)
     free(noise);
     options.memory_bytes = 1 << 10;
     assert_int_equal(train_on(text, TEXT_BYTES, &options, &result, &heap, &err),
-                     PL_E_USAGE);
+                     PL_E_MEMORY);
     free(text);
 }
 
@@ -335,20 +335,20 @@ static void impossible_wishes_are_refused(void **state)
     pl_bpe_train_options options = options_for(255);
     pl_bpe_train_result result;
     assert_int_equal(train_on("ab", 2, &options, &result, &heap, &err),
-                     PL_E_USAGE);
+                     PL_E_CONFIG);
     options = options_for(300);
     options.specials = twice;
     options.special_count = 2;
     assert_int_equal(train_on("ab", 2, &options, &result, &heap, &err),
-                     PL_E_USAGE);
+                     PL_E_CONFIG);
     assert_contains(err.text, "twice");
     options.specials = broken;
     options.special_count = 1;
     assert_int_equal(train_on("ab", 2, &options, &result, &heap, &err),
-                     PL_E_USAGE);
+                     PL_E_CONFIG);
     options.specials = word;
     assert_int_equal(train_on("abab", 4, &options, &result, &heap, &err),
-                     PL_E_USAGE);
+                     PL_E_CONFIG);
     assert_contains(err.text, "also an ordinary one");
 }
 

@@ -455,17 +455,17 @@ static void an_unknown_card_is_an_error_that_names_near_ones(void **state)
     (void)state;
     const pl_card *card;
     pl_error err = { 0 };
-    assert_int_equal(pl_card_find("RTX 4075", &card, &err), PL_E_USAGE);
+    assert_int_equal(pl_card_find("RTX 4075", &card, &err), PL_E_CONFIG);
     assert_non_null(strstr(err.text, "RTX 4070"));
-    assert_int_equal(pl_card_find("A100", &card, &err), PL_E_USAGE);
+    assert_int_equal(pl_card_find("A100", &card, &err), PL_E_CONFIG);
     assert_non_null(strstr(err.text, "A100 40GB"));
     assert_non_null(strstr(err.text, "A100 80GB"));
-    assert_int_equal(pl_card_find("", &card, &err), PL_E_USAGE);
-    assert_int_equal(pl_card_find("!?", &card, &err), PL_E_USAGE);
+    assert_int_equal(pl_card_find("", &card, &err), PL_E_CONFIG);
+    assert_int_equal(pl_card_find("!?", &card, &err), PL_E_CONFIG);
     char longest[300];
     memset(longest, '9', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    assert_int_equal(pl_card_find(longest, &card, &err), PL_E_USAGE);
+    assert_int_equal(pl_card_find(longest, &card, &err), PL_E_CONFIG);
 }
 
 static void every_card_is_found_by_its_own_name(void **state)

@@ -213,12 +213,12 @@ static void assert_refused(const char *name, const char *column,
 static void a_column_that_is_not_there_lists_those_that_are(void **state)
 {
     (void)state;
-    assert_refused("mixed_groups.parquet", "content", PL_E_USAGE,
+    assert_refused("mixed_groups.parquet", "content", PL_E_FORMAT,
                    "there is no column \"content\". Its string columns: text, "
                    "id.");
-    assert_refused("mixed_groups.parquet", "score", PL_E_USAGE,
+    assert_refused("mixed_groups.parquet", "score", PL_E_FORMAT,
                    "there are no strings in the column \"score\"");
-    assert_refused("mixed_nested.parquet", "meta", PL_E_USAGE,
+    assert_refused("mixed_nested.parquet", "meta", PL_E_FORMAT,
                    "meta.text, text");
 }
 

@@ -288,7 +288,7 @@ static void what_is_no_text_is_refused(void **state)
     const char *paths[] = { scratch_path(&dir, "text.txt") };
     options = options_for(paths, 1, PL_TOKENIZER_CHAR);
     options.val_fraction = 1.0;
-    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_USAGE);
+    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_CONFIG);
     assert_true(scratch_count(out_folder) <= 0);
 }
 

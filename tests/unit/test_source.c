@@ -231,9 +231,9 @@ static void a_folder_without_text_is_refused(void **state)
 {
     (void)state;
     put_folder("e");
-    assert_path_refused(scratch_path(&dir, "e"), PL_E_USAGE, "has no text");
+    assert_path_refused(scratch_path(&dir, "e"), PL_E_IO, "has no text");
     put("e/x.png", "x");
-    assert_path_refused(scratch_path(&dir, "e"), PL_E_USAGE, "--input=text");
+    assert_path_refused(scratch_path(&dir, "e"), PL_E_IO, "--input=text");
 }
 
 static void patterns_match_as_in_a_shell(void **state)
@@ -276,7 +276,7 @@ static void a_pattern_names_files(void **state)
     assert_documents(scratch_path(&dir, "t/[ab].*"), "a|b|");
     assert_documents(scratch_path(&dir, "t/**/*.txt"), "B|a|b|a|y|");
     assert_documents(scratch_path(&dir, "t/s*"), "y|x|");
-    assert_path_refused(scratch_path(&dir, "t/*.pq"), PL_E_USAGE,
+    assert_path_refused(scratch_path(&dir, "t/*.pq"), PL_E_IO,
                         "no file matches");
     assert_path_refused(scratch_path(&dir, "absent.txt"), PL_E_IO,
                         "absent.txt");

@@ -25,19 +25,23 @@ static void codes_have_names_and_the_exit_codes_of_the_manual(void **state)
     static const struct {
         pl_status status;
         const char *name;
+        int exit_code;
     } codes[] = {
-        { PL_OK, "ok" },
-        { PL_E_IO, "input/output" },
-        { PL_E_USAGE, "usage" },
-        { PL_E_CONFIG, "config" },
-        { PL_E_FORMAT, "format" },
-        { PL_E_MEMORY, "memory" },
-        { PL_E_UNSUPPORTED, "unsupported" },
-        { PL_E_STOPPED, "stopped" },
+        { PL_OK, "ok", 0 },
+        { PL_E_IO, "input/output", 1 },
+        { PL_E_USAGE, "usage", 2 },
+        { PL_E_CONFIG, "config", 3 },
+        { PL_E_FORMAT, "format", 4 },
+        { PL_E_MEMORY, "memory", 5 },
+        { PL_E_UNSUPPORTED, "unsupported", 6 },
+        { PL_E_STOPPED, "stopped", 130 },
     };
-    for (int i = 0; i < 8; i++) {
+    assert_int_equal(PL_STATUS_COUNT, sizeof codes / sizeof codes[0]);
+    for (int i = 0; i < PL_STATUS_COUNT; i++) {
         assert_string_equal(pl_status_name(codes[i].status), codes[i].name);
-        assert_int_equal(pl_status_exit_code(codes[i].status), i);
+        assert_int_equal(pl_status_exit_code(codes[i].status),
+                         codes[i].exit_code);
+        assert_true(strlen(pl_status_meaning(codes[i].status)) > 3);
     }
 }
 
