@@ -261,6 +261,9 @@ static pl_status run_bench(pl_cli_args *args, pl_heap *heap, pl_error *err)
                             session.text, PL_SESSION_TEXT_BYTES, err))
         pl_log_say(&pl_term_log, PL_LOG_NOTE,
                    "the rates are not remembered: %s", err->text);
+    if (!status && pl_cli_signal())
+        return pl_fail(err, PL_E_STOPPED, "stopped: %d of %lld rounds were run",
+                       bench.count, (long long)config->rounds);
     return status;
 }
 

@@ -65,7 +65,7 @@ static void say_how_to_go_on(const pl_session *session)
            (long long)session->config->max_iters);
     pl_outdir_name(name, session->outdir.newest);
     pl_term_print(", saved in %s/%s\nto go on: plimsoll train --resume %s\n",
-                  out_dir, name, out_dir);
+                  out_dir, name, pl_path_quoted(out_dir).text);
 }
 
 static void print_peak(const pl_session *session)
@@ -219,9 +219,11 @@ static pl_status evaluate(const pl_config *config, const char *folder,
     pl_cli_say_ignored(config);
     pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
                                       err);
+    pl_term_progress("loading %s", folder);
     if (!status)
         status = pl_session_open_eval(&session, config, &machine, folder,
                                       &pl_term_log, heap, err);
+    pl_term_clear();
     return status ? status : run_session(&session, err);
 }
 
