@@ -216,7 +216,7 @@ pl_status pl_cli_read(pl_cli_args *args, const pl_command *command, int argc,
         status = pl_config_override(&args->config, r.settings[i], command->keys,
                                     heap, err);
     if (!status && (command->keys & PL_FOR_TRAIN))
-        status = pl_cli_init_from(&args->config, heap, err);
+        status = pl_cli_init_from(&args->config, command->model, heap, err);
     if (!status)
         status = pl_config_check(&args->config, err);
     return status;

@@ -281,6 +281,7 @@ const pl_command pl_command_bench = {
             "`plan`.\n\n"
             "  plimsoll bench config/train_fineweb.py --rounds=3\n",
     .keys = PL_FOR_TRAIN | PL_FOR_BENCH,
+    .model = PL_MODEL_PLANNED,
     .reads_configs = 1,
     .flags = flags,
     .run = run_bench,

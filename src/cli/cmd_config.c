@@ -141,6 +141,7 @@ const pl_command pl_command_config = {
             "  --json      the same for scripts: each key's value and origin\n"
             "  --markdown  the page of all keys, docs/config.md\n",
     .keys = PL_FOR_ALL,
+    .model = PL_MODEL_SHOWN,
     .reads_configs = 1,
     .flags = flags,
     .run = run_config,

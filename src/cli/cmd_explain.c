@@ -217,6 +217,7 @@ const pl_command pl_command_explain = {
             "  --json    the numbers, for scripts\n"
             "  --steps   the list of tensors that the numbers come from\n",
     .keys = PL_FOR_TRAIN | PL_FOR_EXPLAIN,
+    .model = PL_MODEL_PLANNED,
     .reads_configs = 1,
     .flags = flags,
     .run = run_explain,

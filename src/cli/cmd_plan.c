@@ -380,6 +380,7 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "parameters_nanogpt",
                        pl_param_count_nanogpt(&p->run.gpt.shape));
     pl_json_text_whole(&j, "vocab_size", p->run.gpt.shape.V);
+    pl_json_text_string(&j, "vocabulary_from", p->vocab_from);
     pl_json_text_whole(&j, "head_dim", p->run.gpt.shape.D);
     pl_json_text_whole(&j, "arena_bytes", place->arena_bytes);
     pl_json_text_whole(&j, "reserve_bytes", p->run.reserve_bytes);
@@ -485,6 +486,7 @@ const pl_command pl_command_plan = {
             "A plan that doesn't fit ends with exit code 5, as training "
             "does.\n",
     .keys = PL_FOR_TRAIN,
+    .model = PL_MODEL_PLANNED,
     .reads_configs = 1,
     .flags = flags,
     .run = run_plan,

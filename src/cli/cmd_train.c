@@ -246,6 +246,8 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_status status = pl_cli_model_folder(folder, name, &is_checkpoint, heap,
                                            err);
     if (!status && is_checkpoint)
+        status = pl_cli_same_model(config, folder, heap, err);
+    if (!status && is_checkpoint)
         status = merge_configs(&config, folder, &args->config, heap, err);
     else if (!status)
         status = pl_pretrained_apply(config, folder, &pl_term_log, heap, err);
@@ -260,11 +262,13 @@ const pl_command pl_command_eval = {
     .name = "eval",
     .arguments = "[OUT_DIR] [--key=value ...]",
     .summary = "the loss of a checkpoint on the training and validation data",
-    .text = "Uses the settings the model was trained with; any of them can be "
-            "overridden.\nNeeds the model alone: a checkpoint's, or any GPT-2 "
+    .text = "Uses the settings the model was trained with; any that isn't the "
+            "model's can be\noverridden. Needs the model alone: a "
+            "checkpoint's, or any GPT-2 "
             "as Hugging Face keeps it in\na folder.\n\n"
             "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n",
     .keys = PL_FOR_TRAIN,
+    .model = PL_MODEL_JUDGED,
     .reads_configs = 1,
     .run = run_eval,
 };

@@ -23,6 +23,14 @@ typedef struct pl_cli_args {
     unsigned flags; /* bit i: flag i of the command was given */
 } pl_cli_args;
 
+/* What a command does with the model that init_from names. */
+typedef enum pl_model_use {
+    PL_MODEL_RUN,     /* its weights */
+    PL_MODEL_PLANNED, /* its shape, which is known of OpenAI's without them */
+    PL_MODEL_SHOWN,   /* likewise, if it is there at all */
+    PL_MODEL_JUDGED,  /* its weights; which checkpoint is its own business */
+} pl_model_use;
+
 typedef struct pl_command {
     const char *name;
     const char *arguments;    /* for the usage line; one that begins with
@@ -30,6 +38,7 @@ typedef struct pl_command {
     const char *summary;      /* one line */
     const char *text;         /* what --help teaches, before the keys */
     unsigned keys;            /* which config keys it takes: PL_FOR_... */
+    pl_model_use model;       /* of commands that take train's keys */
     int reads_configs;        /* arguments ending in .py are config files */
     const char *const *flags; /* its own flags, NULL-terminated, or NULL; "="
                                * at the end: a name may stand behind it */
@@ -54,9 +63,10 @@ PL_MUST_CHECK pl_status pl_cli_read(pl_cli_args *args,
 void pl_cli_say_ignored(const pl_config *config);
 
 /* The vocabulary of a config without opening its tokens: vocab_size, else the
- * dataset's tokenizer if its folder is there, else GPT-2's. *from says which,
- * for people. Unless held_bytes is NULL the tokenizer is looked at in any case,
- * as a run does: what it holds, and that vocab_size is enough for it. */
+ * dataset's tokenizer if its folder is there, else GPT-2's. PL_E_IO where the
+ * dataset's name was misspelled on the command line. *from says which, for
+ * people. Unless held_bytes is NULL the tokenizer is looked at in any case, as a
+ * run does: what it holds, and that vocab_size is enough for it. */
 PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
                                           pl_heap *heap, size_t *vocab_size,
                                           size_t *held_bytes, const char **from,
@@ -70,9 +80,19 @@ int pl_cli_is_model_name(const char *init_from);
  * its libraries keep that model on this disk; any other name stays. */
 PL_MUST_CHECK pl_status pl_cli_model_name(const char **name, pl_heap *heap,
                                           pl_error *err);
-/* Where init_from names a model, the config's becomes that one. */
-PL_MUST_CHECK pl_status pl_cli_init_from(pl_config *config, pl_heap *heap,
-                                         pl_error *err);
+/* Where init_from names a model, the config's becomes that one; where it is
+ * 'resume', that of the newest checkpoint in out_dir. */
+PL_MUST_CHECK pl_status pl_cli_init_from(pl_config *config, pl_model_use use,
+                                         pl_heap *heap, pl_error *err);
+/* PL_E_CONFIG where a key was set that makes another model than the one in the
+ * checkpoint `folder`. */
+PL_MUST_CHECK pl_status pl_cli_same_model(const pl_config *config,
+                                          const char *folder, pl_heap *heap,
+                                          pl_error *err);
+/* The same for the newest checkpoint in out_dir, whose model the config then
+ * has. */
+PL_MUST_CHECK pl_status pl_cli_resume_model(pl_config *config, pl_model_use use,
+                                            pl_heap *heap, pl_error *err);
 /* The folder with the weights to use: `name` itself, if it is a model, else the
  * best checkpoint in it. */
 PL_MUST_CHECK pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES],

@@ -98,15 +98,53 @@ int pl_cli_is_model_name(const char *init_from)
            strcmp(init_from, "resume") != 0;
 }
 
-pl_status pl_cli_init_from(pl_config *config, pl_heap *heap, pl_error *err)
+/* One of OpenAI's that isn't here: where it would be, how it gets there. */
+static pl_status say_where(const char *name, pl_error *err)
 {
+    const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+    char hub[PL_PATH_BYTES];
+    pl_status status = hub_folder(hub, err);
+    if (status)
+        return status;
+    size_t bytes = strlen(hub);
+    if (bytes > 1 && hub[bytes - 1] == '/')
+        hub[bytes - 1] = '\0';
+    return pl_fail(err, PL_E_IO,
+                   "init_from = '%s': its weights are not on this disk. They "
+                   "are looked for in %s/models--%s and "
+                   "models--openai-community--%s, Hugging Face's cache: `hf "
+                   "download openai-community/%s` brings them there. Or give "
+                   "the path of a folder with config.json and "
+                   "model.safetensors",
+                   name, hub[0] ? pl_path_shown(hub) : "(no HOME is set)", base,
+                   base, base);
+}
+
+pl_status pl_cli_init_from(pl_config *config, pl_model_use use, pl_heap *heap,
+                           pl_error *err)
+{
+    int found = 0, known = 0;
+    if (strcmp(config->init_from, "resume") == 0 && use != PL_MODEL_JUDGED)
+        return pl_cli_resume_model(config, use, heap, err);
     if (!pl_cli_is_model_name(config->init_from))
         return PL_OK;
     pl_status status = pl_cli_model_name(&config->init_from, heap, err);
     if (!status)
-        status = pl_pretrained_apply(config, config->init_from, &pl_term_log,
+        status = is_kind(config->init_from, PL_FILE_FOLDER, &found, err);
+    pl_shape shape;
+    if (!status && !found)
+        known = pl_pretrained_known(&shape, config->init_from);
+    if (status)
+        return status;
+    if (known && (use == PL_MODEL_PLANNED || use == PL_MODEL_SHOWN))
+        return pl_pretrained_apply_shape(config, &shape, config->init_from,
+                                         &pl_term_log, heap, err);
+    if (known)
+        return say_where(config->init_from, err);
+    return !found && use == PL_MODEL_SHOWN
+               ? PL_OK
+               : pl_pretrained_apply(config, config->init_from, &pl_term_log,
                                      heap, err);
-    return status;
 }
 
 pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES], const char *name,
@@ -114,8 +152,13 @@ pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES], const char *name,
 {
     char path[PL_PATH_BYTES];
     const char *place = name;
-    int has_config = 0, has_manifest = 0;
+    int has_config = 0, has_manifest = 0, found = 0;
+    pl_shape shape;
     pl_status status = pl_cli_model_name(&place, heap, err);
+    if (!status)
+        status = is_kind(place, PL_FILE_FOLDER, &found, err);
+    if (!status && !found && pl_pretrained_known(&shape, place))
+        status = say_where(place, err);
     if (!status)
         status = pl_path_join(path, place, "config.json", err);
     if (!status)

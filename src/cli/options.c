@@ -1,11 +1,6 @@
 /* options.c: what commands ask of a config that was read, and signals. */
-#include "base/file.h"
 #include "cli/command.h"
 #include "cli/term.h"
-#include "data/dataset.h"
-#include "model/shape.h"
-#include "text/tokenizer_file.h"
-#include "train/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,39 +28,6 @@ void pl_cli_say_ignored(const pl_config *config)
                                  i ? ", " : "", pl_key_row(keys[i])->name);
     if (count)
         pl_log_say(&pl_term_log, PL_LOG_NOTE, "without effect here: %s", names);
-}
-
-pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
-                            size_t *vocab_size, size_t *held_bytes,
-                            const char **from, pl_error *err)
-{
-    char folder[PL_PATH_BYTES];
-    pl_file_kind kind;
-    pl_tokenizer tokenizer;
-    const int set = config->vocab_size != PL_NONE;
-
-    if (held_bytes)
-        *held_bytes = 0;
-    *vocab_size = set ? (size_t)config->vocab_size : PL_VOCAB_GPT2;
-    *from = set ? "vocab_size" : "GPT-2's 50257 padded, as nanoGPT does";
-    if (set && !held_bytes)
-        return PL_OK;
-    pl_status status = pl_path_join(folder, "data", config->dataset, err);
-    if (!status)
-        status = pl_file_look(folder, &kind, err);
-    if (status || kind != PL_FILE_FOLDER)
-        return status;
-    pl_heap scratch = pl_heap_make(heap->limit_bytes);
-    status = pl_dataset_read_tokenizer(&tokenizer, folder, &scratch, err);
-    pl_heap_close(&scratch); /* only its size is asked for */
-    if (status)
-        return status;
-    *vocab_size = pl_session_vocabulary(config, &tokenizer);
-    if (held_bytes)
-        *held_bytes = pl_tokenizer_held_bytes(&tokenizer);
-    if (!set && tokenizer.kind != PL_TOKENIZER_NONE)
-        *from = "the dataset's tokenizer";
-    return PL_OK;
 }
 
 /* $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll, else nowhere. */

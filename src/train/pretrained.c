@@ -73,15 +73,13 @@ static pl_status set_block_size(const applying *a, const pl_shape *shape,
     return set(a, PL_KEY_block_size, pl_value_int((int64_t)shape->T), err);
 }
 
-pl_status pl_pretrained_apply(pl_config *config, const char *folder,
-                              const pl_log *log, pl_heap *heap, pl_error *err)
+pl_status pl_pretrained_apply_shape(pl_config *config, const pl_shape *shape,
+                                    const char *name, const pl_log *log,
+                                    pl_heap *heap, pl_error *err)
 {
-    pl_shape shape;
     applying a = { .config = config, .log = log, .heap = heap };
-    pl_status status = pl_pretrained_shape(&shape, folder, heap, err);
-    if (!status)
-        status = pl_heap_text(heap, &a.origin.name, folder, strlen(folder),
-                              err);
+    pl_status status = pl_heap_text(heap, &a.origin.name, name, strlen(name),
+                                    err);
     if (status)
         return status;
     a.origin.source = PL_FROM_FILE;
@@ -90,23 +88,64 @@ pl_status pl_pretrained_apply(pl_config *config, const char *folder,
         pl_key key;
         pl_value value;
     } values[] = {
-        { PL_KEY_n_layer, pl_value_int((int64_t)shape.L) },
-        { PL_KEY_n_head, pl_value_int((int64_t)shape.H) },
-        { PL_KEY_n_embd, pl_value_int((int64_t)shape.C) },
-        { PL_KEY_head_dim, shape.A == shape.C
+        { PL_KEY_n_layer, pl_value_int((int64_t)shape->L) },
+        { PL_KEY_n_head, pl_value_int((int64_t)shape->H) },
+        { PL_KEY_n_embd, pl_value_int((int64_t)shape->C) },
+        { PL_KEY_head_dim, shape->A == shape->C
                                ? pl_value_none()
-                               : pl_value_int((int64_t)shape.D) },
-        { PL_KEY_vocab_size, pl_value_int((int64_t)shape.V) },
-        { PL_KEY_bias, pl_value_flag(shape.bias == PL_BIAS_ALL) },
+                               : pl_value_int((int64_t)shape->D) },
+        { PL_KEY_vocab_size, pl_value_int((int64_t)shape->V) },
+        { PL_KEY_bias, pl_value_flag(shape->bias == PL_BIAS_ALL) },
         { PL_KEY_tie_word_embeddings,
-          pl_value_flag(shape.head == PL_HEAD_TIED) },
+          pl_value_flag(shape->head == PL_HEAD_TIED) },
         { PL_KEY_activation,
-          pl_value_text(shape.activation == PL_ACT_GELU ? "gelu"
-                                                        : "gelu_tanh") },
+          pl_value_text(shape->activation == PL_ACT_GELU ? "gelu"
+                                                         : "gelu_tanh") },
     };
     for (size_t i = 0; i < sizeof values / sizeof values[0] && !status; i++)
         status = set(&a, values[i].key, values[i].value, err);
     if (!status)
-        status = set_block_size(&a, &shape, err);
+        status = set_block_size(&a, shape, err);
     return status;
+}
+
+pl_status pl_pretrained_apply(pl_config *config, const char *folder,
+                              const pl_log *log, pl_heap *heap, pl_error *err)
+{
+    pl_shape shape;
+    pl_status status = pl_pretrained_shape(&shape, folder, heap, err);
+    return status ? status
+                  : pl_pretrained_apply_shape(config, &shape, folder, log, heap,
+                                              err);
+}
+
+int pl_pretrained_known(pl_shape *shape, const char *name)
+{
+    static const struct {
+        const char *name;
+        size_t L, H, C;
+    } known[] = {
+        { "gpt2", 12, 12, 768 },
+        { "gpt2-medium", 24, 16, 1024 },
+        { "gpt2-large", 36, 20, 1280 },
+        { "gpt2-xl", 48, 25, 1600 },
+    };
+    static const char owner[] = "openai-community/";
+    if (strncmp(name, owner, sizeof owner - 1) == 0)
+        name += sizeof owner - 1;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            *shape = (pl_shape){ .L = known[i].L,
+                                 .H = known[i].H,
+                                 .D = known[i].C / known[i].H,
+                                 .C = known[i].C,
+                                 .V = 50257,
+                                 .T = 1024,
+                                 .A = known[i].C,
+                                 .bias = PL_BIAS_ALL,
+                                 .activation = PL_ACT_GELU_TANH,
+                                 .head = PL_HEAD_TIED };
+            return 1;
+        }
+    return 0;
 }

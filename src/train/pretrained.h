@@ -27,6 +27,18 @@ PL_MUST_CHECK pl_status pl_pretrained_apply(pl_config *config,
                                             const pl_log *log, pl_heap *heap,
                                             pl_error *err);
 
+/* The same for a model of which only the shape is there; `name` is what the
+ * origins of its keys say. */
+PL_MUST_CHECK pl_status pl_pretrained_apply_shape(pl_config *config,
+                                                  const pl_shape *shape,
+                                                  const char *name,
+                                                  const pl_log *log,
+                                                  pl_heap *heap, pl_error *err);
+
+/* The shape of one that OpenAI published, by its name on the hub: 'gpt2',
+ * 'gpt2-medium', 'gpt2-large', 'gpt2-xl'. 0 for any other name. */
+int pl_pretrained_known(pl_shape *shape, const char *name);
+
 /* ---- weights ---- */
 
 typedef struct pl_pretrained {

@@ -116,8 +116,8 @@ says 'note: again had the checkpoints of an earlier run, up to iteration 20'
 [ ! -e again/best ] || fail "another run's best is still there"
 [ -f again/earlier-1/best/manifest.json ] || fail "it was thrown away"
 
-expect 1 "$PLIMSOLL" plan --init_from=gpt2-xl
-says "init_from = 'gpt2-xl': neither 'scratch'"
+expect 1 "$PLIMSOLL" plan --init_from=gpt3-xl
+says "init_from = 'gpt3-xl': neither 'scratch'"
 
 # a disk that takes no more: the run goes on, and its end says what is lost
 (

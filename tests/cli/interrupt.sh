@@ -45,7 +45,7 @@ begin eval out --eval_iters=100000000
 until_it catches
 kill -INT "$pid"
 interrupted
-says '^stopped before the evaluation was done'
+says '^stopped: the evaluation is not complete'
 
 begin sample out --start=t --num_samples=100000000 --max_new_tokens=5
 until_it grep -q '^---------------' log.txt

@@ -1,0 +1,115 @@
+/* same_model.c: the keys that say which model it is, against a checkpoint. */
+#include "cli/command.h"
+#include "train/checkpoint.h"
+
+#include <string.h>
+
+static int is_model_key(pl_key key)
+{
+    return key == PL_KEY_block_size || key == PL_KEY_vocab_size ||
+           (pl_key_row(key)->group == PL_GROUP_MODEL && key != PL_KEY_dropout);
+}
+
+/* What a key is in a model that is there. */
+static pl_value value_of(const pl_shape *shape, pl_key key)
+{
+    switch (key) {
+    case PL_KEY_n_layer:
+        return pl_value_int((int64_t)shape->L);
+    case PL_KEY_n_head:
+        return pl_value_int((int64_t)shape->H);
+    case PL_KEY_n_embd:
+        return pl_value_int((int64_t)shape->C);
+    case PL_KEY_head_dim:
+        return pl_value_int((int64_t)shape->D);
+    case PL_KEY_block_size:
+        return pl_value_int((int64_t)shape->T);
+    case PL_KEY_vocab_size:
+        return pl_value_int((int64_t)shape->V);
+    case PL_KEY_bias:
+        return pl_value_flag(shape->bias == PL_BIAS_ALL);
+    case PL_KEY_tie_word_embeddings:
+        return pl_value_flag(shape->head == PL_HEAD_TIED);
+    case PL_KEY_activation:
+        return pl_value_text(shape->activation == PL_ACT_GELU ? "gelu"
+                                                              : "gelu_tanh");
+    default:
+        return pl_value_none();
+    }
+}
+
+static pl_status compare(const pl_config *config, const pl_shape *shape,
+                         pl_key key, const char *folder, pl_error *err)
+{
+    char has[PL_VALUE_BRIEF_BYTES], wants[PL_VALUE_BRIEF_BYTES], where[256];
+    pl_value asked = pl_config_get(config, key), held = value_of(shape, key);
+    if (asked.kind == PL_VALUE_NONE || held.kind == PL_VALUE_NONE)
+        return PL_OK; /* as the model has it */
+    pl_value_brief(&held, has);
+    pl_value_brief(&asked, wants);
+    if (strcmp(has, wants) == 0)
+        return PL_OK;
+    pl_config_origin_text(config, key, where, sizeof where);
+    return pl_fail(err, PL_E_CONFIG,
+                   "%s: %s is %s in the checkpoint and %s (%s). A checkpoint "
+                   "has the model it was made with: leave the key out%s",
+                   folder, pl_key_row(key)->name, has, wants, where,
+                   key == PL_KEY_block_size
+                       ? "; eval_block_size evaluates with a shorter context"
+                       : ", or start anew with another out_dir");
+}
+
+pl_status pl_cli_same_model(const pl_config *config, const char *folder,
+                            pl_heap *heap, pl_error *err)
+{
+    pl_checkpoint_state state;
+    pl_status status = pl_checkpoint_read_state(&state, folder, heap, err);
+    for (int key = 0; key < PL_KEY_COUNT && !status; key++)
+        if (is_model_key((pl_key)key) &&
+            config->origin[key].source != PL_FROM_DEFAULT)
+            status = compare(config, &state.shape, (pl_key)key, folder, err);
+    return status;
+}
+
+/* Sets a key as the checkpoint has it. */
+static pl_status adopt(pl_config *config, pl_key key, const pl_value *value,
+                       const char *folder, pl_heap *heap, pl_error *err)
+{
+    pl_config_origin origin = { PL_FROM_FILE, NULL, 1, 1 };
+    pl_status status = pl_heap_text(heap, &origin.name, folder, strlen(folder),
+                                    err);
+    return status ? status
+                  : pl_config_set(config, key, value, origin, heap, err);
+}
+
+pl_status pl_cli_resume_model(pl_config *config, pl_model_use use,
+                              pl_heap *heap, pl_error *err)
+{
+    char folder[PL_PATH_BYTES];
+    pl_checkpoint_state state;
+    pl_config *had = NULL;
+    pl_status status = pl_checkpoint_find(folder, config->out_dir,
+                                          PL_WANT_NEWEST, PL_SCOPE_SETTINGS,
+                                          NULL, heap, err);
+    if (status == PL_E_IO && use == PL_MODEL_SHOWN)
+        return PL_OK;
+    if (!status)
+        status = pl_cli_same_model(config, folder, heap, err);
+    if (!status)
+        status = pl_checkpoint_read_state(&state, folder, heap, err);
+    if (!status)
+        status = pl_heap_take(heap, &had, 1, sizeof *had, err);
+    if (!status)
+        status = pl_checkpoint_read_config(had, folder, heap, err);
+    for (int key = 0; key < PL_KEY_COUNT && !status; key++) {
+        if (!is_model_key((pl_key)key) ||
+            config->origin[key].source != PL_FROM_DEFAULT)
+            continue;
+        /* a run finds its vocabulary in the data; a plan may have none */
+        pl_value value = key == PL_KEY_vocab_size && use != PL_MODEL_RUN
+                             ? value_of(&state.shape, (pl_key)key)
+                             : pl_config_get(had, (pl_key)key);
+        status = adopt(config, (pl_key)key, &value, folder, heap, err);
+    }
+    return status;
+}
