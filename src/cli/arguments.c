@@ -159,6 +159,13 @@ static pl_status read_setting(reader *r, int argc, char **argv, int *i,
     if (status || taken)
         return status;
     pl_key key = pl_key_find(argument + 2, bytes - 2);
+    if (key == PL_KEY_COUNT && argument[bytes] == '=' &&
+        strncmp(argument, "--wandb_", 8) == 0 &&
+        (r->command->keys & PL_FOR_TRAIN)) {
+        pl_log_say(&pl_term_log, PL_LOG_NOTE, "without effect here: %.*s",
+                   (int)bytes - 2, argument + 2);
+        return PL_OK;
+    }
     if (key == PL_KEY_COUNT)
         status = suggest_flag(r, argument, bytes - 2, err);
     if (!status && key != PL_KEY_COUNT && argument[bytes] == '\0' &&

@@ -163,6 +163,8 @@ static pl_status check_variables(const pl_scope *scope, const pl_config *cfg,
     const pl_log *log = scope->host ? scope->host->log : NULL;
     for (const pl_variable *v = scope->first; v; v = v->next) {
         pl_key near = pl_key_nearest(v->name, strlen(v->name));
+        if (log && !v->why && !v->module)
+            pl_log_say(log, PL_LOG_NOTE, "without effect here: %s", v->name);
         if (!v->why)
             continue;
         if (!v->used)

@@ -46,6 +46,14 @@ says "'--temperature' is a key of sample"
 expect 2 "$PLIMSOLL" plan --n_leyer 3
 says "did you mean 'n_layer'"
 
+# any name of Weights & Biases', as in a file
+expect 0 "$PLIMSOLL" plan --n_layer=1 --wandb_entity=me
+says 'note: without effect here: wandb_entity'
+echo "wandb_tags = ['a']" >w.py
+expect 0 "$PLIMSOLL" plan --n_layer=1 w.py
+says 'note: without effect here: wandb_tags'
+expect 2 "$PLIMSOLL" prepare --out=x --wandb_entity=me cats.txt
+
 # a command's own flags
 expect 2 "$PLIMSOLL" plan --json=True
 says '\-\-json takes no value'
