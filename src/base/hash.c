@@ -40,3 +40,8 @@ pl_hash_text pl_hash_of(const void *data, size_t bytes)
     pl_hash_add(&hash, data, bytes);
     return pl_hash_end(&hash);
 }
+
+uint64_t pl_hash_chain(uint64_t before, const void *data, size_t bytes)
+{
+    return XXH3_64bits_withSeed(data, bytes, before);
+}

@@ -5,6 +5,7 @@
 #define PL_BASE_HASH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { PL_HASH_TEXT_BYTES = 33 }; /* 32 hexadecimal digits and a zero */
 
@@ -23,5 +24,9 @@ pl_hash_text pl_hash_end(const pl_hash *hash);
 
 /* All at once. */
 pl_hash_text pl_hash_of(const void *data, size_t bytes);
+
+/* 64 bits for these bytes behind those that gave `before` (0: none). How the
+ * bytes were cut counts too. */
+uint64_t pl_hash_chain(uint64_t before, const void *data, size_t bytes);
 
 #endif

@@ -2,6 +2,7 @@
 #include "data/crew.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "data/pieces.h"
 #include "text/pretok.h"
 
@@ -27,7 +28,12 @@ typedef struct crew {
     load loads[2];
     size_t part_room;
     pl_piece piece; /* the one that is being cut; NONE: none */
-    size_t used;    /* bytes of it */
+    uint64_t sum;   /* behind it */
+    /* A word that is too long for a load is under way: nothing else is read
+     * meanwhile. */
+    int holds;
+    pl_block held; /* its ids */
+    size_t used;   /* bytes of it */
     pl_crew_tally tally;
     int ended;
     /* a round */
@@ -100,19 +106,67 @@ static void add_parts(crew *c, load *l, size_t bytes)
     }
 }
 
+/* How much of the piece comes next. */
+static size_t next_bytes(const crew *c)
+{
+    const char *text = c->piece.text + c->used;
+    size_t left = c->piece.bytes - c->used, cut = 0;
+    pl_pieces_cuts cuts = c->options->ends == PL_CREW_LINE_ENDS
+                              ? PL_PIECES_ANYWHERE
+                              : PL_PIECES_AT_WORDS;
+    for (size_t limit = PL_SOURCE_PIECE_BYTES; limit < left && !cut; limit *= 2)
+        cut = pl_pieces_cut(text, limit, cuts);
+    return cut ? cut : left;
+}
+
+static void count_taken(crew *c, size_t bytes)
+{
+    c->used += bytes;
+    c->tally.text_bytes += bytes;
+    c->tally.marked_bytes += c->tally.mark ? bytes : 0;
+}
+
+/* A word for an empty load, where it is. */
+static pl_status fill_held(crew *c, load *l, size_t bytes)
+{
+    const pl_crew_options *o = c->options;
+    if (o->ids == PL_CREW_IDS) {
+        pl_status status = pl_source_lend(
+            o->source, &c->held, (bytes + 1) * sizeof(int32_t), c->err);
+        if (status)
+            return status;
+    }
+    if (c->used == 0 && pl_piece_begins(c->piece.part))
+        begin_document(c);
+    l->parts[0] = (pl_crew_part){
+        .text = c->piece.text + c->used,
+        .bytes = bytes,
+        .ends = c->used + bytes == c->piece.bytes &&
+                pl_piece_ends(c->piece.part),
+        .mark = (int)c->tally.mark,
+        .ids = (int32_t *)(void *)c->held.data,
+    };
+    l->out.count = 1;
+    c->holds = 1;
+    count_taken(c, bytes);
+    return PL_OK;
+}
+
 /* The next piece of a document, or of a piece that is too long; *bytes is 0
  * where the load has no more room. */
-static void fill_piece(crew *c, load *l, size_t *bytes)
+static pl_status fill_piece(crew *c, load *l, size_t *bytes)
 {
     const pl_crew_options *o = c->options;
     const char *text = c->piece.text + c->used;
-    size_t left = c->piece.bytes - c->used, take = left, extra = 0;
-    if (left > PL_SOURCE_PIECE_BYTES)
-        take = pl_pieces_cut(text, PL_SOURCE_PIECE_BYTES);
+    size_t left = c->piece.bytes - c->used, take = next_bytes(c), extra = 0;
     *bytes = 0;
+    if (take + 1 > o->load_bytes && l->out.count == 0) {
+        *bytes = take;
+        return fill_held(c, l, take);
+    }
     if (take + 1 > o->load_bytes - l->bytes ||
         c->part_room - l->out.count < PIECE_PARTS)
-        return;
+        return PL_OK;
     if (c->used == 0 && pl_piece_begins(c->piece.part))
         begin_document(c);
     memcpy(l->text + l->bytes, text, take);
@@ -125,33 +179,36 @@ static void fill_piece(crew *c, load *l, size_t *bytes)
     add_parts(c, l, take + extra);
     l->parts[l->out.count - 1].ends = ends;
     l->bytes += take + extra;
-    c->used += take;
-    c->tally.text_bytes += take;
-    c->tally.marked_bytes += c->tally.mark ? take : 0;
+    count_taken(c, take);
     *bytes = take;
+    return PL_OK;
 }
 
 static pl_status read_load(crew *c, load *l)
 {
     pl_source *source = c->options->source;
     l->bytes = l->out.count = 0;
-    while (!c->ended) {
+    while (!c->ended && !c->holds) {
         size_t bytes;
         if (c->piece.part == PL_PIECE_NONE) {
             pl_status status = pl_source_next(source, &c->piece, c->err);
             if (status)
                 return status;
             c->ended = c->piece.part == PL_PIECE_NONE;
+            c->sum = pl_hash_chain(c->tally.sum, c->piece.text, c->piece.bytes);
             c->used = 0;
             continue;
         }
-        fill_piece(c, l, &bytes);
+        pl_status status = fill_piece(c, l, &bytes);
+        if (status)
+            return status;
         if (bytes == 0)
             break;
         if (c->used < c->piece.bytes)
             continue;
         c->tally.in_document = !pl_piece_ends(c->piece.part);
         c->tally.place = pl_source_tell(source);
+        c->tally.sum = c->sum;
         c->piece.part = PL_PIECE_NONE;
     }
     l->out.between = c->piece.part == PL_PIECE_NONE || c->used == 0;
@@ -167,7 +224,12 @@ static pl_status hand_on(crew *c, load *l)
     const pl_crew_options *o = c->options;
     if (l->out.count == 0)
         return PL_OK;
-    return o->take(o->context, &l->out, c->err);
+    pl_status status = o->take(o->context, &l->out, c->err);
+    if (l->parts[0].text != l->text) { /* a word that was held */
+        pl_source_take_back(o->source, &c->held);
+        c->holds = 0;
+    }
+    return status;
 }
 
 static void round_of(void *context, int ith, int nth)
@@ -204,7 +266,7 @@ pl_status pl_crew_run(const pl_crew_options *options, pl_heap *heap,
         status = open_load(c, c->other, heap);
     if (!status)
         status = read_load(c, c->now);
-    while (!status && c->now->out.count > 0) {
+    while (!status && (c->now->out.count > 0 || c->holds)) {
         atomic_store(&c->next, 0);
         pl_threads_run(options->threads, round_of, c);
         status = c->status;
@@ -212,5 +274,8 @@ pl_status pl_crew_run(const pl_crew_options *options, pl_heap *heap,
         c->now = c->other;
         c->other = worked;
     }
-    return status ? status : hand_on(c, c->other);
+    if (!status)
+        status = hand_on(c, c->other);
+    pl_source_take_back(options->source, &c->held);
+    return status;
 }

@@ -5,7 +5,8 @@
  * one load, the first of them hands on the load before, and reads the next.
  * What is cut where depends on the documents alone, not on threads or memory.
  * A document of more than PL_SOURCE_PIECE_BYTES goes in pieces of that size,
- * as text files do. */
+ * as text files do. A word that is longer than a load is one by itself: it is
+ * worked on where the source has it, and its ids are in the source's memory. */
 #ifndef PL_DATA_CREW_H
 #define PL_DATA_CREW_H
 
@@ -20,6 +21,7 @@ typedef struct pl_crew_tally {
     uint64_t documents;    /* begun */
     uint64_t text_bytes;   /* of all of them */
     uint64_t marked_bytes; /* of those with mark 1 */
+    uint64_t sum;          /* pl_hash_chain of all pieces */
 } pl_crew_tally;
 
 typedef struct pl_crew_part {
@@ -34,7 +36,8 @@ typedef struct pl_crew_part {
 typedef enum pl_crew_ids { PL_CREW_TEXT_ONLY, PL_CREW_IDS } pl_crew_ids;
 typedef enum pl_crew_ends {
     PL_CREW_AS_THEY_ARE,
-    PL_CREW_LINE_ENDS, /* behind documents of JSON lines and parquet */
+    PL_CREW_LINE_ENDS, /* behind documents of JSON lines and parquet; they
+                        * may then be cut anywhere */
 } pl_crew_ends;
 
 /* What is handed on. */

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
+#include "text/pretok.h"
 
 #include <string.h>
 
@@ -37,51 +38,91 @@ static int ends_in_word(const char *text, size_t bytes)
     return code > ' ' && code != 0x7F && !is_wide_space(code);
 }
 
-size_t pl_pieces_cut(const char *text, size_t bytes)
+/* What the pre-tokenizer looks at behind the end of a word. */
+enum { AHEAD_BYTES = 16 };
+
+/* The last place where a word begins, seen from the first one. */
+static size_t cut_at_word(const char *text, size_t bytes)
+{
+    size_t cut = 0;
+    for (size_t at = 0; at + AHEAD_BYTES <= bytes;) {
+        cut = at;
+        at += pl_pretok_next(text + at, bytes - at);
+    }
+    return cut;
+}
+
+size_t pl_pieces_cut(const char *text, size_t bytes, pl_pieces_cuts cuts)
 {
     PL_CHECK(bytes > 0);
     for (size_t cut = bytes; cut > 0; cut--)
         if (is_blank(text[cut]) && ends_in_word(text, cut))
             return cut;
+    if (cuts == PL_PIECES_AT_WORDS)
+        return cut_at_word(text, bytes);
     for (size_t cut = bytes; cut > 0 && bytes - cut < PL_UTF8_MAX_BYTES; cut--)
         if (pl_utf8_starts(text[cut]))
             return cut;
     return bytes;
 }
 
-void pl_pieces_open(pl_pieces *pieces, pl_stream *stream, char *buffer,
-                    size_t buffer_bytes)
+void pl_pieces_open(pl_pieces *pieces, pl_stream *stream, pl_room *room,
+                    pl_block *buffer, size_t piece_bytes, pl_pieces_cuts cuts)
 {
-    PL_CHECK(buffer_bytes > PL_UTF8_MAX_BYTES);
+    PL_CHECK(piece_bytes >= PL_UTF8_MAX_BYTES);
     *pieces = (pl_pieces){ .stream = stream,
+                           .room = room,
                            .buffer = buffer,
-                           .buffer_bytes = buffer_bytes,
+                           .piece_bytes = piece_bytes,
+                           .cuts = cuts,
                            .offset = stream->offset };
+}
+
+static size_t unread(const pl_pieces *p)
+{
+    return p->end - p->begin;
+}
+
+/* Reads until there are `want` bytes, or no more. */
+static pl_status fill(pl_pieces *p, size_t want, pl_error *err)
+{
+    size_t kept = unread(p), got = 0;
+    if (p->at_end || kept >= want)
+        return PL_OK;
+    pl_status status = pl_room_grow(p->room, p->buffer, want,
+                                    "a word without an end", err);
+    if (status)
+        return pl_fail_in(
+            err, status, "%s, byte %llu: ", pl_path_shown(p->stream->file.path),
+            (unsigned long long)p->offset);
+    memmove(p->buffer->data, p->buffer->data + p->begin, kept);
+    p->begin = 0;
+    p->end = kept;
+    status = pl_stream_read(p->stream, p->buffer->data + kept, want - kept,
+                            &got, err);
+    p->end += got;
+    p->at_end = !status && got < want - kept;
+    return status;
 }
 
 pl_status pl_pieces_next(pl_pieces *pieces, const char **text, size_t *bytes,
                          pl_pieces_more *more, pl_error *err)
 {
     pl_pieces *p = pieces;
-    size_t kept = p->end - p->begin, got = 0;
-    if (!p->at_end) {
-        memmove(p->buffer, p->buffer + p->begin, kept);
-        p->begin = 0;
-        p->end = kept;
-        size_t room = p->buffer_bytes - kept;
-        pl_status status = pl_stream_read(p->stream, p->buffer + kept, room,
-                                          &got, err);
+    size_t cut = 0;
+    for (size_t limit = p->piece_bytes; cut == 0; limit *= 2) {
+        /* One byte more than the piece may have: it shows what follows. */
+        pl_status status = fill(p, limit + 1, err);
         if (status)
             return status;
-        p->end += got;
-        p->at_end = got < room;
+        *text = (const char *)p->buffer->data + p->begin;
+        if (unread(p) <= limit)
+            break;
+        cut = pl_pieces_cut(*text, limit, p->cuts);
     }
-    kept = p->end - p->begin;
-    /* A full buffer has one byte more than a piece: it shows what follows. */
-    *bytes = p->at_end ? kept : pl_pieces_cut(p->buffer, kept - 1);
-    *more = p->at_end ? PL_PIECES_LAST : PL_PIECES_MORE;
-    *text = p->buffer + p->begin;
+    *bytes = cut ? cut : unread(p);
     p->begin += *bytes;
     p->offset += *bytes;
+    *more = p->at_end && unread(p) == 0 ? PL_PIECES_LAST : PL_PIECES_MORE;
     return PL_OK;
 }

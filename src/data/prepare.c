@@ -139,6 +139,10 @@ static pl_status open_source(pl_prepare_job *j)
 {
     pl_source_options options = j->options->source;
     options.memory_bytes = j->source_bytes;
+    options.cuts = !j->options->tokenizer ||
+                           j->options->tokenizer->kind != PL_TOKENIZER_BPE
+                       ? PL_PIECES_ANYWHERE
+                       : PL_PIECES_AT_WORDS;
     options.ask = ask;
     options.ask_context = j;
     pl_status status = pl_source_open(&j->source, &options, j->err);

@@ -2,6 +2,7 @@
  * leaves in prepare.part. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "data/prepare_parts.h"
 
 #include <string.h>
@@ -54,24 +55,60 @@ pl_status pl_prepare_write_state(pl_prepare_job *j)
 
 /* ---- beginning, or going on ---- */
 
-/* Whether an earlier run's part could be gone on with; the source is then
- * there. */
-static int can_go_on(pl_prepare_job *j)
+/* Reads what an earlier run has read, to its place. Whether it is the same. */
+static pl_status read_again(pl_prepare_job *j, int *same)
 {
-    pl_error ignored, *err = j->err;
-    j->err = &ignored;
-    int ready = !open_outs(j) &&
-                !pl_source_seek(j->source, j->state.tally.place, &ignored);
+    const pl_source_place *place = &j->state.tally.place;
+    pl_crew_tally tally = { 0 };
+    *same = 0;
+    pl_log_say(j->options->log, PL_LOG_INFO,
+               "the files' times aren't what they were: reading %llu bytes of "
+               "text again, to see that they are the same",
+               (unsigned long long)j->state.tally.text_bytes);
+    pl_status status = pl_source_seek(j->source, tally.place, j->err);
+    while (!status && tally.text_bytes < j->state.tally.text_bytes) {
+        pl_piece piece;
+        status = pl_source_next(j->source, &piece, j->err);
+        if (status || piece.part == PL_PIECE_NONE)
+            return status;
+        tally.sum = pl_hash_chain(tally.sum, piece.text, piece.bytes);
+        tally.text_bytes += piece.bytes;
+    }
+    pl_source_place here = pl_source_tell(j->source);
+    *same = !status && here.file == place->file &&
+            here.record == place->record && here.offset == place->offset &&
+            tally.sum == j->state.tally.sum;
+    return status;
+}
+
+/* Whether an earlier run's part could be gone on with; the source is then
+ * there. Fails only where it was told to stop meanwhile. */
+static pl_status can_go_on(pl_prepare_job *j, int *ready)
+{
+    pl_error failure = { 0 }, *err = j->err;
+    uint64_t stamps = pl_source_stamps(j->source);
+    j->err = &failure;
+    pl_status status = open_outs(j);
+    *ready = 1;
+    if (!status && (stamps == 0 || stamps != j->state.stamps))
+        status = read_again(j, ready);
+    else if (!status)
+        status = pl_source_seek(j->source, j->state.tally.place, j->err);
     j->err = err;
-    if (!ready)
+    if (status == PL_E_STOPPED)
+        return pl_fail(err, status, "%s", failure.text);
+    *ready &= !status;
+    j->state.stamps = stamps;
+    if (!*ready)
         abandon_outs(j);
-    return ready;
+    return PL_OK;
 }
 
 static pl_status begin_anew(pl_prepare_job *j)
 {
     uint64_t settings = j->state.settings;
-    j->state = (pl_prepare_state){ .settings = settings };
+    j->state = (pl_prepare_state){ .settings = settings,
+                                   .stamps = pl_source_stamps(j->source) };
     pl_status status = pl_folder_remove_flat(j->part, j->err);
     if (!status)
         status = pl_folder_make(j->part, j->err);
@@ -84,12 +121,17 @@ pl_status pl_prepare_begin(pl_prepare_job *j)
 {
     pl_prepare_found found = PL_PREPARE_NOTHING;
     pl_status status = PL_OK;
+    int ready = 0;
     j->state.settings = pl_prepare_settings(j);
     if (!j->from_input)
         status = pl_prepare_state_read(&j->state, j->part, &found, j->err);
     if (status)
         return status;
-    if (found == PL_PREPARE_SAME && can_go_on(j)) {
+    if (found == PL_PREPARE_SAME)
+        status = can_go_on(j, &ready);
+    if (status)
+        return status;
+    if (ready) {
         j->result->resumed_bytes = j->state.tally.text_bytes;
         j->begun_bytes = pl_source_done_bytes(j->source);
         j->begun_tokens = j->state.train_tokens + j->state.val_tokens;
@@ -106,7 +148,8 @@ pl_status pl_prepare_begin(pl_prepare_job *j)
                    pl_path_shown(j->part));
     else if (found == PL_PREPARE_SAME)
         pl_log_say(j->options->log, PL_LOG_NOTE,
-                   "%s can't be gone on with: beginning anew",
+                   "%s can't be gone on with, or the text was changed since: "
+                   "beginning anew",
                    pl_path_shown(j->part));
     return begin_anew(j);
 }

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 1024, COUNT = 11 };
+enum { TEXT_BYTES = 1024, COUNT = 13 };
 
 static const char *const row_names[COUNT] = {
-    "settings",  "file",         "record",     "offset",
-    "inside",    "to_val",       "documents",  "text_bytes",
-    "val_bytes", "train_tokens", "val_tokens",
+    "settings",   "file",      "record",     "offset",    "inside",
+    "to_val",     "documents", "text_bytes", "val_bytes", "train_tokens",
+    "val_tokens", "sum",       "stamps",
 };
 
 static uint64_t *row(pl_prepare_state *s, size_t i)
@@ -19,7 +19,8 @@ static uint64_t *row(pl_prepare_state *s, size_t i)
     uint64_t *const rows[COUNT] = {
         &s->settings,     &t->place.file,   &t->place.record, &t->place.offset,
         &t->in_document,  &t->mark,         &t->documents,    &t->text_bytes,
-        &t->marked_bytes, &s->train_tokens, &s->val_tokens,
+        &t->marked_bytes, &s->train_tokens, &s->val_tokens,   &t->sum,
+        &s->stamps,
     };
     return rows[i];
 }

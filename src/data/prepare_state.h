@@ -16,6 +16,7 @@ typedef struct pl_prepare_state {
         settings; /* a hash of inputs and options: all else depends on it */
     pl_crew_tally tally; /* marked documents validate */
     uint64_t train_tokens, val_tokens;
+    uint64_t stamps; /* pl_source_stamps when the run began */
 } pl_prepare_state;
 
 PL_MUST_CHECK pl_status pl_prepare_state_write(const pl_prepare_state *state,

@@ -3,6 +3,8 @@
 #include "data/source.h"
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "data/jsonl.h"
 #include "data/parquet.h"
 #include "data/pieces.h"
@@ -21,6 +23,8 @@ struct pl_source {
     const char *field;
     size_t document_bytes;
     pl_source_format format; /* as asked for */
+    double listed_date;
+    pl_pieces_cuts cuts;
     pl_stream_ask *ask;
     void *ask_context;
     pl_block packed, text; /* buffers of the stream and its reader */
@@ -67,6 +71,8 @@ static pl_status fill(pl_source *s, const pl_source_options *options,
     if (status)
         return status;
     s->format = options->format;
+    s->cuts = options->cuts;
+    s->listed_date = pl_clock_date();
     s->ask = options->ask;
     s->ask_context = options->ask_context;
     s->room = pl_room_make(options->memory_bytes - s->heap.taken_bytes);
@@ -190,8 +196,8 @@ static pl_status open_file(pl_source *s, pl_error *err)
         return pl_jsonl_open(&s->jsonl, &s->stream, s->field, s->place.record,
                              s->document_bytes, s->text.data, s->text.bytes,
                              &s->room, err);
-    pl_pieces_open(&s->pieces, &s->stream, (char *)s->text.data,
-                   PL_SOURCE_PIECE_BYTES + 1);
+    pl_pieces_open(&s->pieces, &s->stream, &s->room, &s->text,
+                   PL_SOURCE_PIECE_BYTES, s->cuts);
     return PL_OK;
 }
 
@@ -341,6 +347,23 @@ uint64_t pl_source_last_file_bytes(const pl_source *source)
 
 /* ---- about the whole ---- */
 
+pl_status pl_source_lend(pl_source *source, pl_block *block, size_t bytes,
+                         pl_error *err)
+{
+    char where[PL_SOURCE_WHERE_BYTES];
+    pl_status status = pl_room_take(&source->room, block, bytes,
+                                    "a word that can't be cut", err);
+    if (!status)
+        return PL_OK;
+    pl_source_where(source, where);
+    return pl_fail_in(err, status, "%s: ", where);
+}
+
+void pl_source_take_back(pl_source *source, pl_block *block)
+{
+    pl_room_give_back(&source->room, block);
+}
+
 const pl_source_list *pl_source_files(const pl_source *source)
 {
     return &source->list;
@@ -382,6 +405,18 @@ uint64_t pl_source_identity(const pl_source *source)
         hash = mix(hash, numbers, sizeof numbers);
     }
     return hash;
+}
+
+uint64_t pl_source_stamps(const pl_source *source)
+{
+    uint64_t hash = 1;
+    for (size_t i = 0; i < source->list.count; i++) {
+        const pl_file_stamp *stamp = &source->list.files[i].stamp;
+        if (!pl_file_stamp_settled(stamp, source->listed_date))
+            return 0;
+        hash = pl_hash_chain(hash, stamp, sizeof *stamp);
+    }
+    return hash ? hash : 1;
 }
 
 size_t pl_source_peak_bytes(const pl_source *source)

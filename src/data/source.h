@@ -20,15 +20,16 @@
 #define PL_DATA_SOURCE_H
 
 #include "base/status.h"
+#include "data/pieces.h"
 #include "data/source_list.h"
-#include "data/stream.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
     PL_SOURCE_MIN_BYTES = 4 * 1024 * 1024, /* the smallest memory_bytes */
-    PL_SOURCE_PIECE_BYTES = 1024 * 1024,   /* a piece of text at most */
+    PL_SOURCE_PIECE_BYTES = 1024 * 1024,   /* a piece of text, but for words
+                                            * that are longer */
     PL_SOURCE_WHERE_BYTES = 512,
 };
 
@@ -41,6 +42,7 @@ typedef struct pl_source_options {
     size_t memory_bytes;
     /* The largest document of JSON lines and parquet; 0 is what fits. */
     size_t document_bytes;
+    pl_pieces_cuts cuts; /* of texts */
     /* Whether to stop, asked also within a document; NULL: never. */
     pl_stream_ask *ask;
     void *ask_context;
@@ -110,6 +112,12 @@ uint64_t pl_source_last_file_bytes(const pl_source *source);
 
 /* ---- about the whole ---- */
 
+/* Memory for what is made of a piece that is too long for the usual: counted as
+ * the source's own. Given back before the source is closed. */
+PL_MUST_CHECK pl_status pl_source_lend(pl_source *source, pl_block *block,
+                                       size_t bytes, pl_error *err);
+void pl_source_take_back(pl_source *source, pl_block *block);
+
 /* The files, in their order. */
 const pl_source_list *pl_source_files(const pl_source *source);
 /* Bytes on the disk that are behind us, of pl_source_files()->total_bytes. With
@@ -118,6 +126,10 @@ uint64_t pl_source_done_bytes(const pl_source *source);
 /* A number made of names, sizes, formats and the field: where it differs, a
  * place written down before means nothing. */
 uint64_t pl_source_identity(const pl_source *source);
+/* A number made of the files' stamps (base/file.h): where it is the same, no
+ * file was changed since. 0: one was changed so lately that the next change
+ * might not show. */
+uint64_t pl_source_stamps(const pl_source *source);
 /* The most memory that was taken at any time; at most memory_bytes. */
 size_t pl_source_peak_bytes(const pl_source *source);
 /* After PL_E_MEMORY: the memory_bytes with which it would have gone on; 0 where

@@ -73,6 +73,7 @@ static pl_status add(job *j, const char *path, uint64_t bytes,
     file->bytes = bytes;
     file->format = format;
     file->reading = reading;
+    file->stamp = (pl_file_stamp){ 0 };
     list->count++;
     list->total_bytes += bytes;
     return PL_OK;
@@ -96,9 +97,15 @@ static pl_status add_file(job *j, const char *path, naming how)
     pl_status status = pl_file_open_read(&file, path, j->err);
     if (status)
         return status;
+    pl_file_stamp stamp;
     uint64_t bytes = pl_file_size(&file);
+    status = pl_file_stamp_of(&file, &stamp, j->err);
     pl_file_abandon(&file);
-    return add(j, path, bytes, format, PL_SOURCE_AGAIN);
+    if (!status)
+        status = add(j, path, bytes, format, PL_SOURCE_AGAIN);
+    if (!status)
+        j->list->files[j->list->count - 1].stamp = stamp;
+    return status;
 }
 
 /* ---- folders ---- */

@@ -12,6 +12,7 @@
 #define PL_DATA_SOURCE_LIST_H
 
 #include "base/arena.h"
+#include "base/file.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,7 @@ typedef struct pl_source_file {
     uint64_t bytes;          /* on the disk; 0 where it is read once */
     pl_source_format format; /* never AUTO */
     pl_source_reading reading;
+    pl_file_stamp stamp; /* zeros where it is read once */
 } pl_source_file;
 
 typedef struct pl_source_list {

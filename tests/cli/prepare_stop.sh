@@ -73,3 +73,46 @@ kill -KILL "$pid" 2>/dev/null || true
 wait "$pid" 2>/dev/null || true
 expect 0 "$PLIMSOLL" prepare --tokenizer=bpe --out=data/stop cats.txt
 cmp data/whole/train.bin data/stop/train.bin
+
+# ---- a text that was edited between a stop and the next run ----
+
+# stop_again: leaves a part of cats.txt
+stop_again() {
+    rm -rf data/edit
+    local pid code
+    for ((try = 0; try < 40; try++)); do
+        "$PLIMSOLL" prepare --tokenizer=bpe --out=data/edit --memory=28MB \
+            --threads=1 cats.txt >log.txt 2>&1 &
+        pid=$!
+        until [ -s data/edit/prepare.part/train.bin ] ||
+            ! kill -0 "$pid" 2>/dev/null; do
+            sleep 0.01
+        done
+        kill -INT "$pid" 2>/dev/null || true
+        code=0
+        wait "$pid" || code=$?
+        [ "$code" -ne 130 ] || [ ! -e data/edit/prepare.part/state ] || return 0
+        rm -rf data/edit
+    done
+    fail "it could not be stopped in time"
+}
+sleep 2.1 # what was just written is always read again
+stop_again
+expect 0 "$PLIMSOLL" prepare --tokenizer=bpe --out=data/edit cats.txt
+says 'going on where the last run stopped'
+says_not 'bytes of text again'
+cmp data/whole/train.bin data/edit/train.bin
+stop_again
+touch cats.txt
+expect 0 "$PLIMSOLL" prepare --tokenizer=bpe --out=data/edit cats.txt
+says 'bytes of text again'
+says 'going on where the last run stopped'
+cmp data/whole/train.bin data/edit/train.bin
+stop_again
+touch -r cats.txt times
+printf 'THE' | dd of=cats.txt conv=notrunc 2>/dev/null
+touch -r times cats.txt # its size and its time are as they were
+expect 0 "$PLIMSOLL" prepare --tokenizer=bpe --out=data/edit cats.txt
+says 'the text was changed since: beginning anew'
+expect 0 "$PLIMSOLL" prepare --tokenizer=bpe --out=data/new cats.txt
+cmp data/new/train.bin data/edit/train.bin

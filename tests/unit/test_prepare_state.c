@@ -20,9 +20,11 @@ static const pl_prepare_state full = {
                .mark = 1,
                .documents = 4,
                .text_bytes = 5,
-               .marked_bytes = 6 },
+               .marked_bytes = 6,
+               .sum = 9 },
     .train_tokens = 7,
     .val_tokens = 8,
+    .stamps = 10,
 };
 
 static int set_up(void **state)
