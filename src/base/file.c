@@ -550,22 +550,6 @@ pl_status pl_disk_free_bytes(const char *path, uint64_t *bytes, pl_error *err)
     return PL_OK;
 }
 
-pl_status pl_file_same_disk(const pl_file *file, const char *path, int *same,
-                            pl_error *err)
-{
-    struct stat of_file, of_path;
-    int result;
-    PL_CHECK(file->fd >= 0);
-    PL_FILE_CALL(result, fstat(file->fd, &of_file));
-    if (result < 0)
-        return pl_file_refused(err, "look at", file->path, errno);
-    PL_FILE_CALL(result, stat(path, &of_path));
-    if (result < 0)
-        return pl_file_refused(err, "look at", path, errno);
-    *same = of_file.st_dev == of_path.st_dev;
-    return PL_OK;
-}
-
 pl_status pl_disk_look(const char *path, pl_disk_medium *medium, pl_error *err)
 {
     struct statfs info;

@@ -192,6 +192,27 @@ PL_MUST_CHECK pl_status pl_folder_sync_of(const char *path, pl_error *err);
  * and then nothing is removed. PL_OK if it was absent. */
 PL_MUST_CHECK pl_status pl_folder_remove_flat(const char *path, pl_error *err);
 
+/* Holds a folder open, so that it is known again by whatever name. For
+ * pl_folder_where and closing only. */
+PL_MUST_CHECK pl_status pl_folder_open(pl_file *folder, const char *path,
+                                       pl_error *err);
+
+typedef enum pl_folder_fate {
+    PL_FOLDER_HERE,  /* at `path` */
+    PL_FOLDER_MOVED, /* somebody gave it another name: `now` */
+    PL_FOLDER_GONE,  /* it was removed */
+    PL_FOLDER_LOST,  /* it is somewhere, but not within reach */
+} pl_folder_fate;
+
+/* What became of a folder that was opened at `path`. */
+PL_MUST_CHECK pl_status pl_folder_where(const pl_file *folder, const char *path,
+                                        pl_folder_fate *fate,
+                                        char now[PL_PATH_BYTES], pl_error *err);
+
+/* Whether an open file is still what `path` names. */
+PL_MUST_CHECK pl_status pl_file_is_at(const pl_file *file, const char *path,
+                                      int *there, pl_error *err);
+
 /* Makes the folder and locks ".lock" in it: it is ours until the lock is closed
  * or let go, or the process ends. */
 PL_MUST_CHECK pl_status pl_folder_hold(pl_file *lock, const char *folder,
@@ -222,10 +243,6 @@ PL_MUST_CHECK pl_status pl_disk_free_bytes(const char *path, uint64_t *bytes,
 
 typedef enum pl_disk_medium { PL_DISK_STORAGE, PL_DISK_MEMORY } pl_disk_medium;
 
-/* Whether `path` lies on the disk (file system) of an open file. */
-PL_MUST_CHECK pl_status pl_file_same_disk(const pl_file *file, const char *path,
-                                          int *same, pl_error *err);
-
 /* Whether files under `path` take memory (tmpfs, ramfs): they count against
  * the budget. Looks at the nearest existing parent likewise. */
 PL_MUST_CHECK pl_status pl_disk_look(const char *path, pl_disk_medium *medium,
@@ -253,6 +270,10 @@ void pl_file_fail_at(long nth, int error);
 /* Every nth system call that changes the world fails with `error`: 1 is a disk
  * that takes nothing more. Reading goes on. 0 switches it off. */
 void pl_file_fail_every(long nth, int error);
+/* The nth system call that changes the world fails, and all such calls behind
+ * it: the disk is then as a process left it that was killed there. 0 switches
+ * it off. */
+void pl_file_fail_from(long nth, int error);
 /* Whether the fault that was ordered has happened. */
 int pl_file_fault_happened(void);
 

@@ -12,6 +12,7 @@ static struct {
     int error;
     int happened;
     long every; /* of the calls that change something; 0: off */
+    long from;  /* likewise, and all behind it */
     long changes;
 } fault;
 
@@ -25,6 +26,14 @@ void pl_file_fail_at(long nth, int error)
 void pl_file_fail_every(long nth, int error)
 {
     fault.every = nth;
+    fault.changes = 0;
+    fault.error = error;
+    fault.happened = 0;
+}
+
+void pl_file_fail_from(long nth, int error)
+{
+    fault.from = nth;
     fault.changes = 0;
     fault.error = error;
     fault.happened = 0;
@@ -46,7 +55,9 @@ int pl_file_fails_now(void)
 
 int pl_file_change_fails_now(void)
 {
-    if (fault.every > 0 && ++fault.changes % fault.every == 0) {
+    fault.changes++;
+    if ((fault.every > 0 && fault.changes % fault.every == 0) ||
+        (fault.from > 0 && fault.changes >= fault.from)) {
         fault.happened = 1;
         errno = fault.error;
         return 1;

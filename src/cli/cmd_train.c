@@ -49,7 +49,7 @@ static void say_comparable(const pl_session *session)
 
 static void say_how_to_go_on(const pl_session *session)
 {
-    const char *out_dir = session->config->out_dir;
+    const char *out_dir = session->outdir.path;
     char name[PL_OUTDIR_NAME_BYTES];
     if (session->config->eval_only) {
         printf("stopped: the evaluation is not complete\n");
@@ -164,8 +164,10 @@ static pl_status resume(const pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (args->path_count > 1)
         return pl_fail(err, PL_E_USAGE, "--resume takes one folder, not %zu",
                        args->path_count);
-    pl_status status = pl_checkpoint_find(folder, out_dir, PL_WANT_NEWEST,
-                                          PL_SCOPE_SETTINGS, NULL, heap, err);
+    pl_status status = pl_outdir_mend_closed(out_dir, &pl_term_log, err);
+    if (!status)
+        status = pl_checkpoint_find(folder, out_dir, PL_WANT_NEWEST,
+                                    PL_SCOPE_SETTINGS, NULL, heap, err);
     if (!status)
         status = merge_configs(&config, folder, &args->config, heap, err);
     if (status)

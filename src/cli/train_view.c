@@ -155,8 +155,8 @@ static void saving(void *context, uint64_t step)
     char name[PL_OUTDIR_NAME_BYTES];
     pl_outdir_name(name, step);
     pl_term_clear();
-    pl_term_print("saving checkpoint to %s/%s\n",
-                  view->session->config->out_dir, name);
+    pl_term_print("saving checkpoint to %s/%s\n", view->session->outdir.path,
+                  name);
     fflush(stdout);
 }
 

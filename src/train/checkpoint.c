@@ -228,6 +228,8 @@ pl_status pl_checkpoint_save(pl_session *session, pl_error *err)
     pl_outdir_name(name, session->step);
     pl_status status = pl_outdir_begin(outdir, w.folder, err);
     if (!status)
+        pl_metrics_follow(&session->metrics, outdir->path, session->step);
+    if (!status)
         status = write_all(&w, err);
     if (!status)
         status = pl_outdir_publish(outdir, session->step, session->val_loss,

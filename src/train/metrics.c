@@ -181,6 +181,45 @@ void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *e)
     metrics->evaluated_step = e->step;
 }
 
+/* Whether a file is still at its place, which it is told. */
+static pl_status is_there(pl_file *file, const char *out_dir, const char *name,
+                          char path[PL_PATH_BYTES], int *there, pl_error *err)
+{
+    *there = 0;
+    pl_status status = pl_path_join(path, out_dir, name, err);
+    if (!status && file->fd >= 0)
+        status = pl_file_is_at(file, path, there, err);
+    if (!status && *there)
+        status = pl_path_add(file->path, path, "", err);
+    return status;
+}
+
+void pl_metrics_follow(pl_metrics *metrics, const char *out_dir, uint64_t step)
+{
+    char path[PL_PATH_BYTES];
+    const pl_metrics_past past = pl_metrics_past_at(metrics, step);
+    pl_error trouble = { 0 };
+    int there = 0;
+    if (!metrics->thin.text) /* it was never opened */
+        return;
+    pl_status status = is_there(&metrics->file, out_dir, PL_METRICS_NAME, path,
+                                &there, &trouble);
+    if (!status && !there) {
+        pl_file_abandon(&metrics->file);
+        status = pl_metrics_open_lines(metrics, path, &past, &trouble);
+    }
+    if (!status)
+        status = is_there(&metrics->events.file, out_dir, PL_EVENTS_NAME, path,
+                          &there, &trouble);
+    if (!status && !there) {
+        pl_file_abandon(&metrics->events.file);
+        status = pl_events_open_past(&metrics->events, path, is_past, &past,
+                                     pl_clock_date(), &trouble);
+    }
+    if (status)
+        complain(metrics, &trouble);
+}
+
 void pl_metrics_sync(pl_metrics *metrics)
 {
     pl_error trouble = { 0 };

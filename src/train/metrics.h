@@ -74,6 +74,11 @@ void pl_metrics_updated(pl_metrics *metrics, const pl_update_event *event);
 /* Nothing happens if that step's numbers are there already. */
 void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *event);
 
+/* Both are where `out_dir` is now: those that aren't there any more (it was
+ * removed, or somebody took them) are begun again, as for a run that is resumed
+ * at `step`. Allocates nothing. */
+void pl_metrics_follow(pl_metrics *metrics, const char *out_dir, uint64_t step);
+
 /* Waits until the lines are on the disk. */
 void pl_metrics_sync(pl_metrics *metrics);
 

@@ -49,6 +49,23 @@ static void warn(const pl_outdir *outdir, const pl_error *trouble)
     pl_log_say(outdir->log, PL_LOG_WARN, "%s", trouble->text);
 }
 
+pl_status pl_outdir_free_name(const pl_outdir *outdir, char path[PL_PATH_BYTES],
+                              const char *stem, pl_error *err)
+{
+    char name[2 * PL_OUTDIR_NAME_BYTES];
+    for (int i = 1; i <= MOST_NUMBERED; i++) {
+        pl_file_kind kind;
+        snprintf(name, sizeof name, "%.40s-%d", stem, i);
+        pl_status status = path_of(outdir, path, name, err);
+        if (!status)
+            status = pl_file_look_at(path, &kind, err);
+        if (status || kind == PL_FILE_ABSENT)
+            return status;
+    }
+    return pl_fail(err, PL_E_IO, "%s: it has %s-1 to %s-%d: clear it up",
+                   outdir->path, stem, stem, MOST_NUMBERED);
+}
+
 /* ---- opening ---- */
 
 /* A link's place is free, or holds a link. */
@@ -125,12 +142,21 @@ static pl_status check_room(const pl_outdir *outdir, pl_outdir_need need,
     return PL_OK;
 }
 
+/* What a process left that was killed while it wrote or removed. */
+static pl_status clean(const pl_outdir *outdir, const char *name, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_status status = path_of(outdir, path, name, err);
+    return status ? status : pl_folder_remove_flat(path, err);
+}
+
 pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
                          pl_outdir_need need, pl_outdir_use use,
                          const pl_log *log, pl_error *err)
 {
     *outdir = (pl_outdir){ .path = path,
                            .log = log,
+                           .folder = PL_FILE_CLOSED,
                            .lock = PL_FILE_CLOSED,
                            .keep = keep,
                            .newest = PL_OUTDIR_NO_STEP,
@@ -140,6 +166,14 @@ pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
         return pl_fail(err, PL_E_CONFIG,
                        "out_dir is empty: name a folder for the checkpoints");
     pl_status status = pl_folder_hold(&outdir->lock, path, err);
+    if (!status)
+        status = pl_folder_open(&outdir->folder, path, err);
+    if (!status)
+        status = pl_outdir_mend(outdir, use, err);
+    if (!status)
+        status = clean(outdir, SAVING, err);
+    if (!status)
+        status = clean(outdir, REMOVING, err);
     if (!status)
         status = check_place(outdir, PL_OUTDIR_LATEST, err);
     if (!status)
@@ -154,108 +188,15 @@ pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
 void pl_outdir_close(pl_outdir *outdir)
 {
     pl_file_abandon(&outdir->lock);
-}
-
-/* ---- an earlier run's ---- */
-
-/* <stem>-1, or the next number that is free. */
-static pl_status free_name(const pl_outdir *outdir, char path[PL_PATH_BYTES],
-                           const char *stem, pl_error *err)
-{
-    char name[2 * PL_OUTDIR_NAME_BYTES];
-    for (int i = 1; i <= MOST_NUMBERED; i++) {
-        pl_file_kind kind;
-        snprintf(name, sizeof name, "%.40s-%d", stem, i);
-        pl_status status = path_of(outdir, path, name, err);
-        if (!status)
-            status = pl_file_look_at(path, &kind, err);
-        if (status || kind == PL_FILE_ABSENT)
-            return status;
-    }
-    return pl_fail(err, PL_E_IO, "%s: it has %s-1 to %s-%d: clear it up",
-                   outdir->path, stem, stem, MOST_NUMBERED);
-}
-
-static int belongs_to_run(const char *name)
-{
-    uint64_t step;
-    return pl_outdir_step_of(name, &step) ||
-           strcmp(name, PL_OUTDIR_LATEST) == 0 ||
-           strcmp(name, PL_OUTDIR_BEST) == 0 ||
-           strcmp(name, PL_METRICS_NAME) == 0 ||
-           strcmp(name, PL_EVENTS_NAME) == 0;
-}
-
-pl_status pl_outdir_move_earlier(pl_outdir *outdir, pl_heap *heap,
-                                 pl_error *err)
-{
-    char place[PL_PATH_BYTES], from[PL_PATH_BYTES], to[PL_PATH_BYTES];
-    const char *const *names;
-    size_t count;
-    uint64_t step, newest = 0;
-    int steps = 0;
-    pl_status status = pl_folder_list(outdir->path, heap, &names, &count, err);
-    for (size_t i = 0; !status && i < count; i++)
-        if (pl_outdir_step_of(names[i], &step)) {
-            steps++;
-            newest = step > newest ? step : newest;
-        }
-    if (status || steps == 0)
-        return status;
-    status = free_name(outdir, place, "earlier", err);
-    if (!status)
-        status = pl_folder_make(place, err);
-    for (size_t i = 0; !status && i < count; i++) {
-        if (!belongs_to_run(names[i]))
-            continue;
-        status = path_of(outdir, from, names[i], err);
-        if (!status)
-            status = pl_path_join(to, place, names[i], err);
-        if (!status)
-            status = pl_file_rename(from, to, err);
-    }
-    if (!status)
-        status = pl_folder_sync_of(place, err);
-    if (!status)
-        pl_log_say(outdir->log, PL_LOG_NOTE,
-                   "%s had the checkpoints of an earlier run, up to iteration "
-                   "%" PRIu64 ": they are in %s now. To go on with them "
-                   "instead: plimsoll train --resume %s",
-                   outdir->path, newest, place, pl_path_quoted(place).text);
-    return status;
+    pl_file_abandon(&outdir->folder);
 }
 
 /* ---- saving ---- */
 
-/* What a process left that was killed while it wrote or removed. */
-static pl_status clean(const pl_outdir *outdir, const char *name, pl_error *err)
-{
-    char path[PL_PATH_BYTES];
-    pl_status status = path_of(outdir, path, name, err);
-    return status ? status : pl_folder_remove_flat(path, err);
-}
-
-/* A mount that is gone leaves an empty folder: what is written there is hidden
- * when it comes back. */
-static pl_status check_disk(const pl_outdir *outdir, pl_error *err)
-{
-    int same = 0;
-    pl_status status = pl_file_same_disk(&outdir->lock, outdir->path, &same,
-                                         err);
-    if (!status && !same)
-        status = pl_fail(err, PL_E_IO,
-                         "%s is not on the disk where the run began: was it "
-                         "unmounted, or replaced?",
-                         outdir->path);
-    return status;
-}
-
 pl_status pl_outdir_begin(pl_outdir *outdir, char folder[PL_PATH_BYTES],
                           pl_error *err)
 {
-    pl_status status = pl_folder_make(outdir->path, err);
-    if (!status)
-        status = check_disk(outdir, err);
+    pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_REMAKE, err);
     if (!status)
         status = clean(outdir, SAVING, err);
     if (!status)
@@ -267,12 +208,15 @@ pl_status pl_outdir_begin(pl_outdir *outdir, char folder[PL_PATH_BYTES],
 
 void pl_outdir_abandon(pl_outdir *outdir)
 {
-    pl_status status = clean(outdir, SAVING, NULL);
+    /* what has its name may be another run's */
+    pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_FIND, NULL);
+    if (!status)
+        status = clean(outdir, SAVING, NULL);
     (void)status;
 }
 
-/* Takes a checkpoint's name away: half of one never has it. */
-static pl_status unname_step(const pl_outdir *outdir, const char *name,
+/* Renames a checkpoint and then removes it: half of one never has its name. */
+static pl_status remove_step(const pl_outdir *outdir, const char *name,
                              pl_error *err)
 {
     char from[PL_PATH_BYTES], to[PL_PATH_BYTES];
@@ -281,14 +225,9 @@ static pl_status unname_step(const pl_outdir *outdir, const char *name,
         status = path_of(outdir, from, name, err);
     if (!status)
         status = path_of(outdir, to, REMOVING, err);
-    return status ? status : pl_file_rename(from, to, err);
-}
-
-static pl_status remove_step(const pl_outdir *outdir, const char *name,
-                             pl_error *err)
-{
-    pl_status status = unname_step(outdir, name, err);
-    return status ? status : clean(outdir, REMOVING, err);
+    if (!status)
+        status = pl_file_rename(from, to, err);
+    return status ? status : pl_folder_remove_flat(to, err);
 }
 
 static void find_newer(void *context, const char *name)
@@ -318,7 +257,7 @@ static pl_status set_aside(pl_outdir *outdir, uint64_t step, pl_error *err)
     if (!status)
         status = path_of(outdir, path, name, err);
     if (!status)
-        status = free_name(outdir, aside, stem, err);
+        status = pl_outdir_free_name(outdir, aside, stem, err);
     if (!status)
         status = pl_file_rename(path, aside, err);
     if (!status)
@@ -400,25 +339,26 @@ static pl_status link_best(pl_outdir *outdir, const char *name, uint64_t step,
 }
 
 /* Gives what was written its name. Where the run saves a step once more, the
- * one before has the name until the new one is whole, and again if that can't
- * have it. */
+ * one before keeps a name from which it comes back (pl_outdir_mend), until the
+ * new one has its own. */
 static pl_status name_saved(const pl_outdir *outdir, const char *from,
                             const char *to, uint64_t step, pl_error *err)
 {
-    char name[PL_OUTDIR_NAME_BYTES], before[PL_PATH_BYTES];
-    pl_error ignored;
-    pl_outdir_name(name, step);
+    char name[PL_OUTDIR_NAME_BYTES], other[2 * PL_OUTDIR_NAME_BYTES];
+    char before[PL_PATH_BYTES];
     if (step != outdir->newest)
         return pl_file_rename(from, to, err);
-    pl_status status = path_of(outdir, before, REMOVING, err);
+    pl_outdir_name(name, step);
+    snprintf(other, sizeof other, PL_OUTDIR_REPLACED "%s", name);
+    pl_status status = path_of(outdir, before, other, err);
     if (!status)
-        status = unname_step(outdir, name, err);
+        status = pl_file_rename(to, before, err);
     if (status)
         return status;
     status = pl_file_rename(from, to, err);
-    pl_status undone = status ? pl_file_rename(before, to, &ignored)
-                              : clean(outdir, REMOVING, &ignored);
-    (void)undone; /* what stays in .removing is cleared by the next */
+    pl_status rest = status ? pl_file_rename(before, to, NULL)
+                            : pl_folder_remove_flat(before, NULL);
+    (void)rest; /* the next start does it */
     return status;
 }
 
@@ -428,7 +368,9 @@ pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
     char name[PL_OUTDIR_NAME_BYTES], from[PL_PATH_BYTES], to[PL_PATH_BYTES];
     pl_error trouble = { 0 };
     pl_outdir_name(name, step);
-    pl_status status = path_of(outdir, from, SAVING, err);
+    pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_FIND, err);
+    if (!status)
+        status = path_of(outdir, from, SAVING, err);
     if (!status)
         status = path_of(outdir, to, name, err);
     if (!status)
@@ -449,4 +391,42 @@ pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
     if (status)
         warn(outdir, &trouble);
     return PL_OK;
+}
+
+/* ---- links of a run that is resumed ---- */
+
+/* Lets a link point to `name` (NULL: to nothing) if it doesn't. */
+static pl_status mend_link(const pl_outdir *outdir, const char *link,
+                           const char *name, pl_error *err)
+{
+    char path[PL_PATH_BYTES], target[PL_PATH_BYTES] = "";
+    pl_status status = path_of(outdir, path, link, err);
+    if (!status)
+        status = pl_link_read(path, target, err);
+    if (status || strcmp(target, name ? name : "") == 0)
+        return status;
+    status = name ? pl_link_replace(path, name, err)
+                  : pl_file_remove(path, err);
+    if (!status)
+        pl_log_say(outdir->log, PL_LOG_NOTE, "%s pointed to %s: it is %s now",
+                   path, target[0] ? target : "nothing", name ? name : "gone");
+    return status;
+}
+
+void pl_outdir_relink(pl_outdir *outdir, uint64_t newest, uint64_t best,
+                      double loss)
+{
+    char name[PL_OUTDIR_NAME_BYTES];
+    pl_error trouble = { 0 };
+    outdir->newest = newest;
+    outdir->best = best;
+    outdir->best_loss = loss;
+    pl_outdir_name(name, newest);
+    pl_status status = mend_link(outdir, PL_OUTDIR_LATEST, name, &trouble);
+    pl_outdir_name(name, best);
+    if (!status)
+        status = mend_link(outdir, PL_OUTDIR_BEST,
+                           best == PL_OUTDIR_NO_STEP ? NULL : name, &trouble);
+    if (status)
+        warn(outdir, &trouble);
 }

@@ -242,26 +242,6 @@ pl_status pl_resume_find(pl_resume *resume, pl_session *session, pl_error *err)
     return status;
 }
 
-/* The best so far, by what its own folder says; if that can't be read, there
- * is none, and the next evaluation makes one. */
-static void find_best(pl_outdir *outdir, pl_heap *heap)
-{
-    char link[PL_PATH_BYTES], target[PL_PATH_BYTES], folder[PL_PATH_BYTES];
-    pl_checkpoint_state state;
-    pl_status status = pl_path_join(link, outdir->path, PL_OUTDIR_BEST, NULL);
-    if (!status)
-        status = pl_link_read(link, target, NULL);
-    if (status || !pl_outdir_step_of(target, &outdir->best)) {
-        outdir->best = PL_OUTDIR_NO_STEP;
-        return;
-    }
-    status = pl_path_join(folder, outdir->path, target, NULL);
-    if (!status)
-        status = pl_checkpoint_read_state(&state, folder, heap, NULL);
-    if (!status)
-        outdir->best_loss = state.val_loss;
-}
-
 pl_status pl_resume_load(const pl_resume *resume, pl_session *session,
                          pl_error *err)
 {
@@ -279,10 +259,11 @@ pl_status pl_resume_load(const pl_resume *resume, pl_session *session,
     session->val_loss = state->val_loss;
     if (session->scaler.active && state->scaler.active)
         session->scaler = state->scaler;
-    if (!session->config->eval_only) {
-        session->outdir.newest = state->step;
-        find_best(&session->outdir, session->heap);
-    }
+    if (!session->config->eval_only)
+        status = pl_resume_links(&session->outdir, state->step, session->heap,
+                                 err);
+    if (status)
+        return status;
     pl_log_say(session->log, PL_LOG_INFO,
                "Resuming training from %s at iteration %" PRIu64,
                resume->folder, state->step);

@@ -19,6 +19,11 @@ PL_MUST_CHECK pl_status pl_resume_find(pl_resume *resume, pl_session *session,
 PL_MUST_CHECK pl_status pl_resume_load(const pl_resume *resume,
                                        pl_session *session, pl_error *err);
 
+/* Lets both links point to where they should, in an out_dir whose newest whole
+ * checkpoint is `newest`. */
+PL_MUST_CHECK pl_status pl_resume_links(pl_outdir *outdir, uint64_t newest,
+                                        pl_heap *heap, pl_error *err);
+
 /* PL_E_CONFIG unless both are the same model. `folder` has the first. */
 PL_MUST_CHECK pl_status pl_resume_same_model(const pl_shape *have,
                                              const pl_shape *want,

@@ -371,7 +371,8 @@ pl_status pl_session_open_train(pl_session *session, const pl_config *config,
                              .heap = heap,
                              .best_val_loss = HUGE_VAL,
                              .val_loss = HUGE_VAL,
-                             .outdir = { .lock = PL_FILE_CLOSED },
+                             .outdir = { .folder = PL_FILE_CLOSED,
+                                         .lock = PL_FILE_CLOSED },
                              .metrics = PL_METRICS_CLOSED };
     pl_status status = open_surroundings(session, machine, err);
     if (status)
@@ -397,7 +398,7 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
         .config = config,
         .log = log,
         .heap = heap,
-        .outdir = { .lock = PL_FILE_CLOSED },
+        .outdir = { .folder = PL_FILE_CLOSED, .lock = PL_FILE_CLOSED },
         .metrics = PL_METRICS_CLOSED,
     };
     pl_session_say_device(config, log);

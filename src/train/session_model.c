@@ -48,7 +48,7 @@ static pl_session begin(const pl_config *config, const pl_log *log,
         .heap = heap,
         .best_val_loss = HUGE_VAL,
         .val_loss = HUGE_VAL,
-        .outdir = { .lock = PL_FILE_CLOSED },
+        .outdir = { .folder = PL_FILE_CLOSED, .lock = PL_FILE_CLOSED },
         .metrics = PL_METRICS_CLOSED,
     };
 }

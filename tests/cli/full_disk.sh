@@ -66,4 +66,29 @@ expect 0 "${run[@]}" --out_dir=disk/whole --max_iters=$end
 for file in model.safetensors optimizer.safetensors; do
     cmp disk/out/latest/$file disk/whole/latest/$file
 done
+
+# a mount over it: nothing is written there, and the run goes on when it is gone
+: >log.txt
+"${run[@]}" --out_dir=disk/out --init_from=resume --max_iters=200000 \
+    >log.txt 2>&1 &
+pid=$!
+# waits_for WORDS: until the run says so
+waits_for() {
+    until grep -q "$1" log.txt; do
+        kill -0 "$pid" || fail "no \"$1\": $(cat log.txt)"
+        sleep 0.05
+    done
+}
+waits_for 'saving checkpoint'
+mount -t tmpfs -o size=1m none disk
+waits_for 'out of reach: was it unmounted'
+[ -z "$(ls -A disk)" ] || fail "in the other mount: $(ls -A disk)"
+umount disk
+newest=$(readlink disk/out/latest)
+until [ "$(readlink disk/out/latest)" != "$newest" ]; do
+    kill -0 "$pid" || fail "it didn't go on: $(cat log.txt)"
+    sleep 0.05
+done
+kill -9 "$pid"
+{ wait "$pid"; } 2>/dev/null || true
 echo "$rounds rounds, $warned of them with a full disk, $end iterations"

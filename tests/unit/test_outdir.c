@@ -263,6 +263,7 @@ static void a_damaged_checkpoint_is_neither_kept_nor_removed(void **state)
     tiny_run_remove(&run);
 }
 
+/* A mount that is gone leaves an empty folder, which isn't the run's. */
 static void a_checkpoint_goes_to_no_other_disk(void **state)
 {
     (void)state;
@@ -283,18 +284,13 @@ static void a_checkpoint_goes_to_no_other_disk(void **state)
     save(&run);
     tiny_run_train(&run, 1);
     assert_int_equal(pl_link_replace(link, other.folder, &err), PL_OK);
-    pl_status status = pl_checkpoint_save(&run.session, &err);
-    int same = 1;
-    assert_int_equal(pl_file_same_disk(&run.session.outdir.lock, other.folder,
-                                       &same, &(pl_error){ 0 }),
-                     PL_OK);
-    if (!same) { /* else this machine can't show it */
-        assert_int_equal(status, PL_E_IO);
-        assert_non_null(strstr(err.text, "was it unmounted"));
-    }
-    assert_int_equal(pl_link_replace(link, "disk", &err), PL_OK);
-    save(&run); /* it is back */
+    save(&run); /* to where it was */
+    assert_int_equal(scratch_count(other.folder), 0);
     assert_int_equal(linked(&run, "disk/out/latest"), 1);
+    assert_int_equal(pl_link_replace(link, "disk", &err), PL_OK);
+    tiny_run_train(&run, 1);
+    save(&run); /* it is back */
+    assert_int_equal(linked(&run, "disk/out/latest"), 2);
     scratch_close(&other);
     tiny_run_remove(&run);
 }
