@@ -18,12 +18,12 @@ static pl_status not_evaluated(pl_parser *parser, const primary *p,
                                pl_value *out, pl_error *err)
 {
     pl_error why;
-    size_t end = parser->token.begin, bytes;
+    size_t end = parser->token.begin, bytes = 0;
     const char *text = parser->lexer.text + p->at;
     while (end > p->at && strchr(" \t", parser->lexer.text[end - 1]))
         end--;
-    bytes = strcspn(text, "\r\n") < end - p->at ? strcspn(text, "\r\n")
-                                                : end - p->at;
+    while (p->at + bytes < end && text[bytes] != '\n' && text[bytes] != '\r')
+        bytes++;
     pl_status status = pl_fail(&why, PL_E_CONFIG,
                                "'%.*s' is not evaluated, and a key needs its "
                                "value: " PL_ACCEPTED,

@@ -330,10 +330,23 @@ static void a_file_of_unbearable_size_is_refused(void **state)
 static void a_text_without_a_zero_at_its_end_is_read_to_its_end(void **state)
 {
     fixture *f = *state;
-    static const char *const texts[] = { "n_layer = 12",   "out_dir = 'abc'",
-                                         "compile = f(x)", "import x",
-                                         "n_layer = 0x1f", "n_layer = 3 #" };
-    for (size_t i = 0; i < 6; i++)
+    static const char *const texts[] = {
+        "n_layer = 12",
+        "out_dir = 'abc'",
+        "compile = f(x)",
+        "import x",
+        "start = f'{x!r:>3}'",
+        "n_layer = math.tau",
+        "from x import *",
+        "n_layer += 3",
+        "exec(open('a').read())",
+        "a, b = c = 3, (4)",
+        "print(3)",
+        "assert x[3].y not in z",
+        "n_layer = 0x1f",
+        "n_layer = 3 #",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t bytes = 0; bytes <= strlen(texts[i]); bytes++) {
             char *exact = malloc(bytes + 1);
             memcpy(exact + 1, texts[i], bytes);
