@@ -159,10 +159,11 @@ const pl_command pl_command_prepare = {
     .arguments = "--out=data/NAME [--tokenizer=char|byte|gpt2|PATH] FILE...",
     .summary = "text to tokens that `train` reads",
     .text = "Reads files, folders, patterns ('corpus/**/*.jsonl.zst') or '-', "
-            "standard input:\ntext, JSON lines, parquet; text and JSON lines "
-            "also as .gz and .zst. Writes\ntrain.bin, val.bin and the "
-            "tokenizer to a folder, in bounded memory and with all\nthreads; "
-            "how many makes no difference to the result.\n\n"
+            "standard input:\ntext, source code, JSON lines, parquet; all but "
+            "parquet also as .gz .zst .xz .lz4.\nOf a folder, what can be "
+            "read; --include and --exclude choose. Writes train.bin,\nval.bin "
+            "and the tokenizer to a folder, in bounded memory and with all "
+            "threads;\nhow many makes no difference to the result.\n\n"
             "  plimsoll prepare --out=data/austen novels/*.txt\n"
             "  plimsoll prepare --out=data/fineweb --tokenizer=gpt2 "
             "fineweb/*.parquet\n"

@@ -112,6 +112,7 @@ static pl_status count_all(work *w, const pl_source_options *source,
     if (status)
         return status;
     const pl_source_list *list = pl_source_files(w->source);
+    pl_source_list_say(list, &pl_term_log);
     if (pl_source_list_reading(list) == PL_SOURCE_AGAIN)
         w->total_bytes = list->total_bytes;
     status = pl_threads_open(&w->threads, w->budget.threads, &w->scratch, err);

@@ -111,6 +111,8 @@ pl_source_options pl_cli_source(const pl_cli_args *args)
         .paths = args->paths,
         .path_count = args->path_count,
         .field = args->config.field,
+        .include = args->config.include,
+        .exclude = args->config.exclude,
     };
     for (int i = 0; i < 4; i++)
         if (strcmp(args->config.input, names[i]) == 0)

@@ -218,6 +218,12 @@ X(TEXT, input, "auto", 0, 0, "auto text jsonl parquet",                        \
 X(TEXT, field, "text", 0, 0, NULL,                                             \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_INSPECT, PREPARE,                 \
   "of JSON lines and parquet: where the text is")                              \
+X(TEXT, include, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
+  "patterns of the files to take from folders, with commas: '*.c,*.h'; '': "   \
+  "all that are text")                                                         \
+X(TEXT, exclude, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
+  "patterns of files and folders to leave out of folders: "                    \
+  "'*.min.js,node_modules,docs/**'")                                           \
 X(TEXT, end_of_text, "<|endoftext|>", 0, 0, NULL,                              \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
   "special token of a BPE that stands behind every document; '': none")        \

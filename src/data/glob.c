@@ -82,3 +82,39 @@ int pl_glob_matches(const char *pattern, size_t bytes, const char *name)
         }
     }
 }
+
+/* Component by component. */
+static int path_matches(const char *pattern, size_t bytes, const char *path)
+{
+    char name[256];
+    const char *slash = memchr(pattern, '/', bytes);
+    size_t first = slash ? (size_t)(slash - pattern) : bytes;
+    size_t length = strcspn(path, "/");
+    const char *rest = path + length + (path[length] == '/');
+    size_t used = slash ? first + 1 : first;
+    if (first == 2 && !memcmp(pattern, "**", 2))
+        return (slash && path_matches(pattern + used, bytes - used, path)) ||
+               (*path && (!slash || path_matches(pattern, bytes, rest)));
+    if (length == 0 || length >= sizeof name)
+        return bytes == 0 && length == 0;
+    memcpy(name, path, length);
+    name[length] = '\0';
+    if (!pl_glob_matches(pattern, first, name))
+        return 0;
+    return slash ? path_matches(pattern + used, bytes - used, rest) : !*rest;
+}
+
+int pl_glob_any_matches(const char *patterns, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    while (*patterns) {
+        size_t bytes = strcspn(patterns, ",");
+        int whole = memchr(patterns, '/', bytes) != NULL;
+        if (bytes && (whole ? path_matches(patterns, bytes, path)
+                            : pl_glob_matches(patterns, bytes, name)))
+            return 1;
+        patterns += bytes + (patterns[bytes] == ',');
+    }
+    return 0;
+}

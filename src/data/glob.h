@@ -12,4 +12,9 @@ int pl_glob_is_pattern(const char *pattern);
  * that begins with a dot is matched by a pattern that does only. */
 int pl_glob_matches(const char *pattern, size_t bytes, const char *name);
 
+/* Whether one of `patterns`, with commas between them, matches `path`: one
+ * without a slash its last component, one with slashes all of it, where ** is
+ * any number of folders. */
+int pl_glob_any_matches(const char *patterns, const char *path);
+
 #endif

@@ -148,6 +148,7 @@ static pl_status open_source(pl_prepare_job *j)
     pl_status status = pl_source_open(&j->source, &options, j->err);
     if (status)
         return status;
+    pl_source_list_say(pl_source_files(j->source), j->options->log);
     j->from_input = pl_source_list_reading(pl_source_files(j->source)) ==
                     PL_SOURCE_ONCE;
     j->total_bytes = pl_source_files(j->source)->total_bytes;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "data/jsonl.h"
+#include "data/kind.h"
 #include "data/parquet.h"
 #include "data/pieces.h"
 #include "data/stream.h"
@@ -62,12 +63,15 @@ static pl_status fill(pl_source *s, const pl_source_options *options,
                       pl_error *err)
 {
     const char *field = options->field ? options->field : "text";
+    const pl_source_names names = { .paths = options->paths,
+                                    .path_count = options->path_count,
+                                    .format = options->format,
+                                    .include = options->include,
+                                    .exclude = options->exclude };
     pl_status status = pl_heap_text(&s->heap, &s->field, field, strlen(field),
                                     err);
     if (!status)
-        status = pl_source_list_make(&s->list, options->paths,
-                                     options->path_count, options->format,
-                                     &s->heap, err);
+        status = pl_source_list_make(&s->list, &names, &s->heap, err);
     if (status)
         return status;
     s->format = options->format;
@@ -150,8 +154,10 @@ static pl_status open_parquet(pl_source *s, const pl_source_file *file,
                        "contents is at its end. Name the file.",
                        strcmp(path, "-") ? pl_path_shown(path)
                                          : "standard input");
-    int packed = (bytes > 3 && !strcasecmp(path + bytes - 3, ".gz")) ||
-                 (bytes > 4 && !strcasecmp(path + bytes - 4, ".zst"));
+    int packed = (bytes > 3 && (!strcasecmp(path + bytes - 3, ".gz") ||
+                                !strcasecmp(path + bytes - 3, ".xz"))) ||
+                 (bytes > 4 && (!strcasecmp(path + bytes - 4, ".zst") ||
+                                !strcasecmp(path + bytes - 4, ".lz4")));
     if (packed)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s: a packed parquet file can't be read, since reading "
@@ -177,6 +183,16 @@ static pl_status open_file(pl_source *s, pl_error *err)
         status = open_stream(s, file->path, err);
         if (status)
             return status;
+        const char *refused = NULL;
+        if (s->format == PL_SOURCE_AUTO && s->stream.codec == PL_CODEC_NONE)
+            refused = pl_kind_refused(s->stream.buffer, s->stream.have);
+        if (refused) {
+            pl_stream_close(&s->stream);
+            return pl_fail(err, PL_E_UNSUPPORTED,
+                           "%s is %s, which can't be read as text. Unpack or "
+                           "convert it first.",
+                           pl_path_shown(s->stream.file.path), refused);
+        }
         /* A name that says nothing; content that says all. */
         if (s->format == PL_SOURCE_AUTO &&
             pl_stream_begins_with(&s->stream, "PAR1")) {

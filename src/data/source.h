@@ -12,8 +12,8 @@
  * cut). Nulls, blank lines and empty documents are passed over. Bytes aren't
  * changed: a byte order mark, line ends and what isn't UTF-8 stay.
  *
- * Text and JSON lines may be packed with gzip or zstd, also from standard
- * input. Parquet packs its own pages: a .parquet.gz is refused.
+ * Text and JSON lines may be packed with gzip, zstd, xz or lz4, also from
+ * standard input. Parquet packs its own pages: a .parquet.gz is refused.
  *
  * Not for several threads at once; several sources are. */
 #ifndef PL_DATA_SOURCE_H
@@ -37,6 +37,7 @@ typedef struct pl_source_options {
     const char *const *paths; /* files, folders, patterns, "-": source_list.h */
     size_t path_count;
     pl_source_format format;
+    const char *include, *exclude; /* of folders' files: source_list.h */
     const char *field; /* of JSON lines and parquet; NULL is "text" */
     /* All that the source takes, from opening to closing. */
     size_t memory_bytes;

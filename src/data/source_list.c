@@ -3,7 +3,10 @@
 
 #include "base/file.h"
 #include "data/glob.h"
+#include "data/kind.h"
+#include "data/unpack.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 64 }; /* of folders in folders */
@@ -13,7 +16,8 @@ typedef struct job {
     pl_source_format format;
     pl_heap *heap;
     pl_error *err;
-    int passed_over; /* files in folders that weren't taken */
+    const char *include, *exclude;
+    size_t root_bytes; /* of the folder that was named, with its slash */
 } job;
 
 /* ---- formats ---- */
@@ -37,12 +41,14 @@ static pl_source_format format_of(const char *name, int *is_json)
         { ".jsonl", PL_SOURCE_JSONL },     { ".ndjson", PL_SOURCE_JSONL },
         { ".parquet", PL_SOURCE_PARQUET }, { ".pq", PL_SOURCE_PARQUET },
     };
+    static const char *const packings[] = { ".gz", ".zst", ".xz", ".lz4" };
     size_t bytes = strlen(name);
     packing packed = PLAIN;
-    if (ends_with(name, bytes, ".gz") || ends_with(name, bytes, ".zst")) {
-        bytes -= ends_with(name, bytes, ".gz") ? 3 : 4;
-        packed = PACKED;
-    }
+    for (size_t i = 0; i < sizeof packings / sizeof packings[0]; i++)
+        if (packed == PLAIN && ends_with(name, bytes, packings[i])) {
+            bytes -= strlen(packings[i]);
+            packed = PACKED;
+        }
     *is_json = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (ends_with(name, bytes, rows[i].ending))
@@ -79,30 +85,89 @@ static pl_status add(job *j, const char *path, uint64_t bytes,
     return PL_OK;
 }
 
+static pl_status skip(job *j, const char *path, const char *kind)
+{
+    pl_source_list *list = j->list;
+    size_t i = 0;
+    while (i < list->skip_count && strcmp(list->skips[i].kind, kind) != 0)
+        i++;
+    if (i == PL_SOURCE_SKIPS)
+        i--; /* more kinds than there are: with the last */
+    pl_source_skip *row = &list->skips[i];
+    if (i == list->skip_count) {
+        *row = (pl_source_skip){ .kind = kind };
+        list->skip_count++;
+    }
+    row->count++;
+    if (row->count > PL_SOURCE_SKIP_NAMES)
+        return PL_OK;
+    const char *name = path + j->root_bytes;
+    return pl_heap_text(j->heap, &row->names[row->count - 1], name,
+                        strlen(name), j->err);
+}
+
 typedef enum naming { BY_NAME, IN_FOLDER } naming;
+
+/* What is in the file, by its first bytes: NULL if it can be read. `format` is
+ * what the name says; a name that says nothing is that of a text. */
+static pl_status look_inside(job *j, const pl_file *file,
+                             pl_source_format *format, const char **refused)
+{
+    unsigned char begin[PL_KIND_BYTES];
+    uint64_t size = pl_file_size(file);
+    size_t bytes = size < sizeof begin ? (size_t)size : sizeof begin;
+    pl_status status = pl_file_pread_exact(file, begin, bytes, 0, j->err);
+    if (status)
+        return status;
+    int known = pl_codec_of(begin, bytes) != PL_CODEC_NONE ||
+                (bytes >= 4 && !memcmp(begin, "PAR1", 4));
+    *refused = known ? NULL : pl_kind_refused(begin, bytes);
+    if (*format != PL_SOURCE_AUTO || *refused)
+        return PL_OK;
+    *format = PL_SOURCE_TEXT;
+    if (!known && !pl_kind_is_text(begin, bytes))
+        *refused = memchr(begin, 0, bytes) ? "binary" : "not UTF-8";
+    return PL_OK;
+}
+
+static pl_status refuse(job *j, const char *path, const char *kind)
+{
+    return pl_fail(j->err, PL_E_UNSUPPORTED,
+                   "%s is %s, which can't be read as text. Unpack or convert "
+                   "it first; --input=text takes its bytes as they are.",
+                   pl_path_shown(path), kind);
+}
 
 static pl_status add_file(job *j, const char *path, naming how)
 {
     pl_file file;
+    pl_file_stamp stamp;
     int is_json;
+    const char *refused = NULL;
     pl_source_format format = format_of(path, &is_json);
-    if (j->format != PL_SOURCE_AUTO) {
-        format = j->format;
-    } else if (how == IN_FOLDER && (format == PL_SOURCE_AUTO || is_json)) {
-        j->passed_over++;
-        return PL_OK;
-    } else if (format == PL_SOURCE_AUTO) {
-        format = PL_SOURCE_TEXT;
-    }
+    int named_text = how == BY_NAME && format == PL_SOURCE_AUTO;
+    if (j->format == PL_SOURCE_AUTO && how == IN_FOLDER && is_json)
+        return skip(j, path, ".json");
     pl_status status = pl_file_open_read(&file, path, j->err);
     if (status)
         return status;
-    pl_file_stamp stamp;
     uint64_t bytes = pl_file_size(&file);
-    status = pl_file_stamp_of(&file, &stamp, j->err);
-    pl_file_abandon(&file);
+    if (j->format != PL_SOURCE_AUTO)
+        format = j->format;
+    else
+        status = look_inside(j, &file, &format, &refused);
     if (!status)
-        status = add(j, path, bytes, format, PL_SOURCE_AGAIN);
+        status = pl_file_stamp_of(&file, &stamp, j->err);
+    pl_file_abandon(&file);
+    if (status)
+        return status;
+    /* Bytes that aren't UTF-8 are text for who names them. */
+    if (refused && named_text && !strcmp(refused, "not UTF-8"))
+        refused = NULL;
+    if (refused)
+        return how == IN_FOLDER ? skip(j, path, refused)
+                                : refuse(j, path, refused);
+    status = add(j, path, bytes, format, PL_SOURCE_AGAIN);
     if (!status)
         j->list->files[j->list->count - 1].stamp = stamp;
     return status;
@@ -126,16 +191,24 @@ static pl_status walk(job *j, const char *folder, int depth)
     pl_status status = pl_folder_list(folder, j->heap, &names, &count, j->err);
     for (size_t i = 0; !status && i < count; i++) {
         pl_file_kind own, kind;
-        if (names[i][0] == '.')
-            continue;
         status = pl_path_join(path, folder, names[i], j->err);
-        if (!status)
-            status = pl_file_look_at(path, &own, j->err);
+        if (status)
+            break;
+        const char *below = path + j->root_bytes;
+        int hidden = names[i][0] == '.';
+        if (hidden || pl_glob_any_matches(j->exclude, below)) {
+            status = skip(j, path, hidden ? "hidden" : "excluded");
+            continue;
+        }
+        status = pl_file_look_at(path, &own, j->err);
         if (!status)
             status = pl_file_look(path, &kind, j->err);
         if (status)
             break;
-        if (kind == PL_FILE_PLAIN)
+        if (kind == PL_FILE_PLAIN && *j->include &&
+            !pl_glob_any_matches(j->include, below))
+            status = skip(j, path, "not included");
+        else if (kind == PL_FILE_PLAIN)
             status = add_file(j, path, IN_FOLDER);
         else if (own == PL_FILE_FOLDER)
             status = walk(j, path, depth + 1);
@@ -143,20 +216,67 @@ static pl_status walk(job *j, const char *folder, int depth)
     return status;
 }
 
+/* A folder that was named, or that a pattern found. */
+static pl_status walk_named(job *j, const char *folder, int depth)
+{
+    size_t bytes = strlen(folder);
+    j->list->has_folder = 1;
+    j->root_bytes = bytes + (bytes > 0 && folder[bytes - 1] != '/');
+    pl_status status = walk(j, folder, depth);
+    j->root_bytes = 0;
+    return status;
+}
+
+/* "3 hidden (.a, .b, .c), 1 a PDF (x.pdf)" */
+static void name_skips(const pl_source_list *list, char *out, size_t bytes)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < list->skip_count && used < bytes; i++) {
+        const pl_source_skip *row = &list->skips[i];
+        used += (size_t)snprintf(out + used, bytes - used, "%s%zu %s (",
+                                 i ? ", " : "", row->count, row->kind);
+        for (size_t k = 0; k < PL_SOURCE_SKIP_NAMES && k < row->count; k++)
+            if (used < bytes)
+                used += (size_t)snprintf(out + used, bytes - used, "%s%.60s",
+                                         k ? ", " : "",
+                                         pl_path_shown(row->names[k]));
+        if (used < bytes)
+            used += (size_t)snprintf(out + used, bytes - used, "%s)",
+                                     row->count > PL_SOURCE_SKIP_NAMES ? ", ..."
+                                                                       : "");
+    }
+}
+
+void pl_source_list_say(const pl_source_list *list, const pl_log *log)
+{
+    size_t kinds[4] = { 0 };
+    char skips[900];
+    if (!list->has_folder)
+        return;
+    for (size_t i = 0; i < list->count; i++)
+        kinds[list->files[i].format]++;
+    pl_log_say(log, PL_LOG_INFO,
+               "taken: %zu text, %zu JSON lines, %zu parquet files",
+               kinds[PL_SOURCE_TEXT], kinds[PL_SOURCE_JSONL],
+               kinds[PL_SOURCE_PARQUET]);
+    if (list->skip_count == 0)
+        return;
+    name_skips(list, skips, sizeof skips);
+    pl_log_say(log, PL_LOG_NOTE, "passed over: %s", skips);
+}
+
 static pl_status add_folder(job *j, const char *folder)
 {
+    char skips[900];
     size_t before = j->list->count;
-    j->passed_over = 0;
-    pl_status status = walk(j, folder, 0);
+    pl_status status = walk_named(j, folder, 0);
     if (status || j->list->count > before)
         return status;
-    return pl_fail(j->err, PL_E_IO,
-                   "the folder %s has no text: no .txt, .jsonl or .parquet "
-                   "(with or without .gz or .zst)%s",
-                   pl_path_shown(folder),
-                   j->passed_over ? ". To take its other files as text, give "
-                                    "--input=text or name them"
-                                  : "");
+    name_skips(j->list, skips, sizeof skips);
+    return pl_fail(
+        j->err, PL_E_IO, "the folder %s has no text that could be taken%s%s",
+        pl_path_shown(folder), skips[0] ? "; passed over: " : "", skips);
 }
 
 /* ---- patterns ---- */
@@ -176,7 +296,7 @@ static pl_status go_on(job *j, const char *path, const char *rest, int depth)
         return kind == PL_FILE_FOLDER ? expand(j, path, rest, depth + 1)
                                       : PL_OK;
     if (kind == PL_FILE_FOLDER)
-        return walk(j, path, depth + 1);
+        return walk_named(j, path, depth + 1);
     return kind == PL_FILE_PLAIN ? add_file(j, path, BY_NAME) : PL_OK;
 }
 
@@ -299,16 +419,21 @@ pl_source_reading pl_source_list_reading(const pl_source_list *list)
     return PL_SOURCE_AGAIN;
 }
 
-pl_status pl_source_list_make(pl_source_list *list, const char *const *paths,
-                              size_t path_count, pl_source_format format,
-                              pl_heap *heap, pl_error *err)
+pl_status pl_source_list_make(pl_source_list *list,
+                              const pl_source_names *names, pl_heap *heap,
+                              pl_error *err)
 {
-    job j = { .list = list, .format = format, .heap = heap, .err = err };
+    job j = { .list = list,
+              .format = names->format,
+              .heap = heap,
+              .err = err,
+              .include = names->include ? names->include : "",
+              .exclude = names->exclude ? names->exclude : "" };
     *list = (pl_source_list){ .files = NULL };
-    if (path_count == 0)
+    if (names->path_count == 0)
         return pl_fail(err, PL_E_USAGE, "no text file was given");
-    for (size_t i = 0; i < path_count; i++) {
-        pl_status status = add_named(&j, paths[i]);
+    for (size_t i = 0; i < names->path_count; i++) {
+        pl_status status = add_named(&j, names->paths[i]);
         if (status)
             return status;
     }

@@ -42,6 +42,8 @@ static pl_status check_name(const pl_stream *s, const char *path, pl_error *err)
 {
     pl_codec named = ends_with(path, ".gz")    ? PL_CODEC_GZIP
                      : ends_with(path, ".zst") ? PL_CODEC_ZSTD
+                     : ends_with(path, ".xz")  ? PL_CODEC_XZ
+                     : ends_with(path, ".lz4") ? PL_CODEC_LZ4
                                                : PL_CODEC_NONE;
     if (named == PL_CODEC_NONE || named == s->codec)
         return PL_OK;
@@ -128,25 +130,27 @@ static pl_status in_stream(const pl_stream *s, pl_status status, pl_error *err)
                       (unsigned long long)(s->file_offset - (s->have - s->at)));
 }
 
-/* Behind a member of gzip: zeros, with which tapes are filled up, are passed
- * over; then the next member, or the end. */
+/* Behind a member of gzip or xz: zeros, with which tapes are filled up, are
+ * passed over; then the next member, or the end. */
 static pl_status next_frame(pl_stream *s, pl_error *err)
 {
-    if (s->codec == PL_CODEC_GZIP && s->frames > 0) {
+    int has_members = s->codec == PL_CODEC_GZIP || s->codec == PL_CODEC_XZ;
+    if (has_members && s->frames > 0) {
         while (s->at < s->have && s->buffer[s->at] == 0)
             s->at++;
         if (s->at == s->have)
             return PL_OK;
-        if (s->buffer[s->at] != 0x1f)
+        if (s->buffer[s->at] != (s->codec == PL_CODEC_GZIP ? 0x1f : 0xfd))
             return in_stream(s,
                              pl_fail(err, PL_E_FORMAT,
-                                     "something that isn't gzip follows the "
-                                     "end of its gzip data."),
+                                     "something that isn't %s follows the end "
+                                     "of its %s data.",
+                                     pl_codec_name(s->codec),
+                                     pl_codec_name(s->codec)),
                              err);
     }
     s->between_frames = 0;
-    return s->codec == PL_CODEC_GZIP ? pl_unpack_begin(s->unpack, s->codec, err)
-                                     : PL_OK;
+    return has_members ? pl_unpack_begin(s->unpack, s->codec, err) : PL_OK;
 }
 
 static pl_status unpack_more(pl_stream *s, unsigned char *out, size_t capacity,

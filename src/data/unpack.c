@@ -20,7 +20,7 @@ enum {
 
 /* ---- the libraries' memory ---- */
 
-static void *take(void *context, size_t bytes)
+void *pl_unpack_take(void *context, size_t bytes)
 {
     pl_unpack *unpack = context;
     for (int i = 0; i < PL_UNPACK_BLOCKS; i++) {
@@ -34,7 +34,7 @@ static void *take(void *context, size_t bytes)
     return NULL;
 }
 
-static void give_back(void *context, void *memory)
+void pl_unpack_give_back(void *context, void *memory)
 {
     pl_unpack *unpack = context;
     for (int i = 0; memory && i < PL_UNPACK_BLOCKS; i++)
@@ -44,11 +44,11 @@ static void give_back(void *context, void *memory)
 
 static void *take_items(void *context, unsigned count, unsigned size)
 {
-    return take(context, (size_t)count * size);
+    return pl_unpack_take(context, (size_t)count * size);
 }
 
-static pl_status no_memory(const pl_unpack *unpack, const char *name,
-                           pl_error *err)
+pl_status pl_unpack_no_memory(const pl_unpack *unpack, const char *name,
+                              pl_error *err)
 {
     return pl_fail(err, PL_E_MEMORY,
                    "%s needs more memory to unpack this than is left of the "
@@ -66,6 +66,8 @@ void pl_unpack_close(pl_unpack *unpack)
     if (unpack->has_gzip)
         inflateEnd(&unpack->gzip);
     ZSTD_freeDCtx(unpack->zstd);
+    pl_unpack_xz_close(unpack);
+    pl_unpack_lz4_close(unpack);
     for (int i = 0; i < PL_UNPACK_BLOCKS; i++)
         pl_room_give_back(unpack->room, &unpack->blocks[i]);
     unpack->has_gzip = 0;
@@ -80,21 +82,22 @@ static pl_status ready_gzip(pl_unpack *unpack, int window_bits, pl_error *err)
         return PL_OK;
     }
     unpack->gzip = (z_stream){ .zalloc = take_items,
-                               .zfree = give_back,
+                               .zfree = pl_unpack_give_back,
                                .opaque = unpack };
     int result = inflateInit2(&unpack->gzip, window_bits);
     PL_CHECK(result == Z_OK || result == Z_MEM_ERROR);
     unpack->has_gzip = result == Z_OK;
-    return result == Z_OK ? PL_OK : no_memory(unpack, "gzip", err);
+    return result == Z_OK ? PL_OK : pl_unpack_no_memory(unpack, "gzip", err);
 }
 
 static pl_status ready_zstd(pl_unpack *unpack, pl_error *err)
 {
-    const ZSTD_customMem memory = { take, give_back, unpack };
+    const ZSTD_customMem memory = { pl_unpack_take, pl_unpack_give_back,
+                                    unpack };
     if (!unpack->zstd) {
         unpack->zstd = ZSTD_createDCtx_advanced(memory);
         if (!unpack->zstd)
-            return no_memory(unpack, "zstd", err);
+            return pl_unpack_no_memory(unpack, "zstd", err);
     }
     size_t reset = ZSTD_DCtx_reset(unpack->zstd, ZSTD_reset_session_only);
     size_t set = ZSTD_DCtx_setParameter(unpack->zstd, ZSTD_d_windowLogMax,
@@ -107,7 +110,8 @@ static pl_status ready_zstd(pl_unpack *unpack, pl_error *err)
 
 const char *pl_codec_name(pl_codec codec)
 {
-    static const char *const names[] = { "none", "gzip", "zstd", "snappy" };
+    static const char *const names[] = { "none",   "gzip", "zstd",
+                                         "snappy", "xz",   "lz4" };
     return names[codec];
 }
 
@@ -117,6 +121,13 @@ pl_codec pl_codec_of(const unsigned char *begin, size_t bytes)
         return PL_CODEC_GZIP;
     if (bytes >= 4 && !memcmp(begin, "\x28\xb5\x2f\xfd", 4))
         return PL_CODEC_ZSTD;
+    if (bytes >= 6 && !memcmp(begin,
+                              "\xfd"
+                              "7zXZ",
+                              6))
+        return PL_CODEC_XZ;
+    if (bytes >= 4 && !memcmp(begin, "\x04\x22\x4d\x18", 4))
+        return PL_CODEC_LZ4;
     /* A skippable frame, as pzstd puts first. */
     if (bytes >= 4 && (begin[0] & 0xf0) == 0x50 &&
         !memcmp(begin + 1, "\x2a\x4d\x18", 3))
@@ -137,7 +148,7 @@ static pl_status wrong_size(pl_codec codec, size_t expected, pl_error *err)
 static pl_status failed_gzip(const pl_unpack *unpack, int result, pl_error *err)
 {
     if (result == Z_MEM_ERROR)
-        return no_memory(unpack, "gzip", err);
+        return pl_unpack_no_memory(unpack, "gzip", err);
     return pl_fail(err, PL_E_FORMAT, "its gzip data is damaged (%s)",
                    unpack->gzip.msg ? unpack->gzip.msg : "unknown reason");
 }
@@ -146,7 +157,7 @@ static pl_status failed_zstd(const pl_unpack *unpack, size_t result,
                              pl_error *err)
 {
     if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
-        return no_memory(unpack, "zstd", err);
+        return pl_unpack_no_memory(unpack, "zstd", err);
     return pl_fail(err, PL_E_FORMAT, "its zstd data is damaged (%s)",
                    ZSTD_getErrorName(result));
 }
@@ -221,8 +232,11 @@ pl_status pl_unpack_block(pl_unpack *unpack, pl_codec codec,
     case PL_CODEC_SNAPPY:
         return snappy_block(in, in_bytes, out, out_bytes, err);
     case PL_CODEC_NONE:
+    case PL_CODEC_XZ:
+    case PL_CODEC_LZ4:
         break;
     }
+    PL_CHECK(codec == PL_CODEC_NONE);
     if (in_bytes != out_bytes)
         return pl_fail(err, PL_E_FORMAT,
                        "it holds %zu bytes, the header says %zu", in_bytes,
@@ -235,9 +249,11 @@ pl_status pl_unpack_block(pl_unpack *unpack, pl_codec codec,
 
 pl_status pl_unpack_begin(pl_unpack *unpack, pl_codec codec, pl_error *err)
 {
-    PL_CHECK(codec == PL_CODEC_GZIP || codec == PL_CODEC_ZSTD);
-    return codec == PL_CODEC_GZIP ? ready_gzip(unpack, GZIP_ONLY, err)
-                                  : ready_zstd(unpack, err);
+    PL_CHECK(codec != PL_CODEC_NONE && codec != PL_CODEC_SNAPPY);
+    return codec == PL_CODEC_GZIP   ? ready_gzip(unpack, GZIP_ONLY, err)
+           : codec == PL_CODEC_ZSTD ? ready_zstd(unpack, err)
+           : codec == PL_CODEC_XZ   ? pl_unpack_xz_begin(unpack, err)
+                                    : pl_unpack_lz4_begin(unpack, err);
 }
 
 static pl_status gzip_some(pl_unpack *unpack, pl_unpack_step *step,
@@ -279,6 +295,8 @@ static pl_status zstd_some(pl_unpack *unpack, pl_unpack_step *step,
 pl_status pl_unpack_some(pl_unpack *unpack, pl_codec codec,
                          pl_unpack_step *step, pl_error *err)
 {
-    return codec == PL_CODEC_GZIP ? gzip_some(unpack, step, err)
-                                  : zstd_some(unpack, step, err);
+    return codec == PL_CODEC_GZIP   ? gzip_some(unpack, step, err)
+           : codec == PL_CODEC_ZSTD ? zstd_some(unpack, step, err)
+           : codec == PL_CODEC_XZ   ? pl_unpack_xz_some(unpack, step, err)
+                                    : pl_unpack_lz4_some(unpack, step, err);
 }

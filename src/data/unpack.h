@@ -1,13 +1,16 @@
-/* unpack.h: the only user of zlib, zstd and snappy.
+/* unpack.h: the only user of zlib, zstd, liblzma, lz4 and snappy.
  *
  * Their memory comes from a room: they allocate through blocks, so that a file
  * that asks for a window of a gigabyte is refused and not obeyed. Snappy needs
- * none. Reads no file. */
+ * none; what lz4 allocates by itself is counted before it does. Reads no
+ * file. */
 #ifndef PL_DATA_UNPACK_H
 #define PL_DATA_UNPACK_H
 
 #include "data/room.h"
 
+#include <lz4frame.h>
+#include <lzma.h>
 #include <stdint.h>
 #include <zlib.h>
 
@@ -15,10 +18,12 @@ typedef enum pl_codec {
     PL_CODEC_NONE,
     PL_CODEC_GZIP,
     PL_CODEC_ZSTD,
-    PL_CODEC_SNAPPY,
+    PL_CODEC_SNAPPY, /* blocks only */
+    PL_CODEC_XZ,     /* streams only, as is lz4 */
+    PL_CODEC_LZ4,
 } pl_codec;
 
-enum { PL_UNPACK_BLOCKS = 12 }; /* the libraries take six at most */
+enum { PL_UNPACK_BLOCKS = 32 }; /* zlib and zstd take six at most, xz twenty */
 
 typedef struct pl_unpack {
     pl_room *room;
@@ -26,6 +31,11 @@ typedef struct pl_unpack {
     z_stream gzip;
     int has_gzip;
     struct ZSTD_DCtx_s *zstd;
+    lzma_allocator xz_memory;
+    lzma_stream xz;
+    int has_xz;
+    LZ4F_dctx *lz4;
+    size_t lz4_bytes; /* counted in the room */
 } pl_unpack;
 
 /* Costs nothing until used. It must not be moved afterwards: the libraries
@@ -33,7 +43,7 @@ typedef struct pl_unpack {
 void pl_unpack_open(pl_unpack *unpack, pl_room *room);
 void pl_unpack_close(pl_unpack *unpack);
 
-/* "gzip", "zstd", "snappy" or "none". */
+/* "gzip", "zstd", "snappy", "xz", "lz4" or "none". */
 const char *pl_codec_name(pl_codec codec);
 /* The codec that these first bytes of a file are marked with, else NONE. */
 pl_codec pl_codec_of(const unsigned char *begin, size_t bytes);
@@ -47,7 +57,7 @@ PL_MUST_CHECK pl_status pl_unpack_block(pl_unpack *unpack, pl_codec codec,
                                         size_t in_bytes, unsigned char *out,
                                         size_t out_bytes, pl_error *err);
 
-/* ---- a stream: gzip or zstd ---- */
+/* ---- a stream: all but snappy ---- */
 
 typedef struct pl_unpack_step {
     const unsigned char *in; /* moved on by what was used */
@@ -57,7 +67,7 @@ typedef struct pl_unpack_step {
     int frame_ended; /* a member or frame is complete: the next may begin */
 } pl_unpack_step;
 
-/* Before the first step of a stream, and for gzip of each member. */
+/* Before the first step of a stream, and for gzip and xz of each member. */
 PL_MUST_CHECK pl_status pl_unpack_begin(pl_unpack *unpack, pl_codec codec,
                                         pl_error *err);
 
@@ -65,5 +75,22 @@ PL_MUST_CHECK pl_status pl_unpack_begin(pl_unpack *unpack, pl_codec codec,
  * frame. */
 PL_MUST_CHECK pl_status pl_unpack_some(pl_unpack *unpack, pl_codec codec,
                                        pl_unpack_step *step, pl_error *err);
+
+/* ---- unpack_xz.c and unpack_lz4.c, for unpack.c alone ---- */
+
+/* The libraries' memory: blocks of the room. */
+void *pl_unpack_take(void *context, size_t bytes);
+void pl_unpack_give_back(void *context, void *memory);
+pl_status pl_unpack_no_memory(const pl_unpack *unpack, const char *name,
+                              pl_error *err);
+
+PL_MUST_CHECK pl_status pl_unpack_xz_begin(pl_unpack *unpack, pl_error *err);
+PL_MUST_CHECK pl_status pl_unpack_xz_some(pl_unpack *unpack,
+                                          pl_unpack_step *step, pl_error *err);
+void pl_unpack_xz_close(pl_unpack *unpack);
+PL_MUST_CHECK pl_status pl_unpack_lz4_begin(pl_unpack *unpack, pl_error *err);
+PL_MUST_CHECK pl_status pl_unpack_lz4_some(pl_unpack *unpack,
+                                           pl_unpack_step *step, pl_error *err);
+void pl_unpack_lz4_close(pl_unpack *unpack);
 
 #endif

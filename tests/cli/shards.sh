@@ -120,7 +120,8 @@ chmod -R u+w data/long
 
 # A magic that nobody knows, beside good shards and alone.
 cp data/llmc/cats_train_000001.bin good.bin
-printf '\1' | dd of=data/llmc/cats_train_000001.bin bs=1 conv=notrunc 2>/dev/null
+printf '\1' | dd of=data/llmc/cats_train_000001.bin bs=1 conv=notrunc \
+    2>/dev/null
 expect 4 "$PLIMSOLL" train --dataset=llmc "${tiny[@]}" --out_dir=bad \
     --vocab_size=65536
 says 'cats_train_000001\.bin begins with a header for 5000 tokens'

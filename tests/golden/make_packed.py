@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Writes the packed files of tests/golden/packed: three documents as JSON lines
-and one as text, plain, as zstd of two frames and as gzip of two members.
+and one as text, plain, as zstd of two frames and as gzip of two members; as xz with a window of
+64 MiB and as lz4, by their programs.
 
 Needs pyarrow. Run anywhere.
 """
 import gzip
 import os
+import subprocess
 
 import pyarrow as pa
 
@@ -27,3 +29,6 @@ for name, data in FILES.items():
     with open(path + ".gz", "wb") as out:
         for part in parts:
             out.write(gzip.compress(part, mtime=0))
+    for ending, command in ((".xz", "xz -9 -c"), (".lz4", "lz4 -q -c")):
+        with open(path + ending, "wb") as out:
+            subprocess.run(command.split() + [path], stdout=out, check=True)

@@ -578,12 +578,11 @@ static uint64_t go_on_after_an_edit(size_t at)
     options.progress = NULL;
     options.wish = NULL;
     assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_OK);
-    size_t size;
+    size_t size, i = 0;
     char *data = scratch_read(scratch_path(&dir, "out/train.bin"), &size);
-    assert_int_equal(size, 2 * (N / 10 * 9));
-    for (size_t i = 0; i < size / 2; i++)
-        if (data[2 * i] != text[i])
-            fail_msg("token %zu", i);
+    while (i < size / 2 && data[2 * i] == text[i])
+        i++;
+    assert_int_equal(i, N / 10 * 9);
     free(data);
     free(text);
     return result.resumed_bytes;

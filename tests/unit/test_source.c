@@ -212,7 +212,7 @@ static void a_folder_is_walked_in_the_order_of_names(void **state)
 {
     (void)state;
     make_tree();
-    assert_documents(scratch_path(&dir, "t"), "B|a|b|y|x|a|");
+    assert_documents(scratch_path(&dir, "t"), "B|readme|a|b|y|x|a|");
 }
 
 static void a_folder_given_as_text_is_taken_whole(void **state)
@@ -232,8 +232,9 @@ static void a_folder_without_text_is_refused(void **state)
     (void)state;
     put_folder("e");
     assert_path_refused(scratch_path(&dir, "e"), PL_E_IO, "has no text");
-    put("e/x.png", "x");
-    assert_path_refused(scratch_path(&dir, "e"), PL_E_IO, "--input=text");
+    put("e/x.png", "\x89PNG\r\n\x1a\n");
+    assert_path_refused(scratch_path(&dir, "e"), PL_E_IO,
+                        "passed over: 1 a PNG image (x.png)");
 }
 
 static void patterns_match_as_in_a_shell(void **state)
