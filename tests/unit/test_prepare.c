@@ -554,53 +554,6 @@ static void preparing_again_replaces_and_keeps_other_files(void **state)
     assert_int_equal(scratch_count(out_folder), 4);
 }
 
-/* Stops, changes one byte of the text, goes on: to the tokens of the text as
- * it is now. Returns how much of the work was kept. */
-static uint64_t go_on_after_an_edit(size_t at)
-{
-    enum { N = 9000000 };
-    char *text = malloc(N), path[SCRATCH_PATH_BYTES + 8];
-    const char *paths[] = { path };
-    watch w = { .stop_at = 2 };
-    assert_non_null(text);
-    for (size_t i = 0; i < N; i++)
-        text[i] = i % 7 == 6 ? ' ' : (char)('a' + i % 26);
-    snprintf(path, sizeof path, "%s/long", dir.folder);
-    scratch_write(path, text, N);
-    pl_prepare_options options = options_for(paths, 1, PL_TOKENIZER_BYTE);
-    options.progress = see_progress;
-    options.wish = wish_after;
-    options.context = &w;
-    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_E_STOPPED);
-    if (at < N)
-        text[at] = 'Q';
-    scratch_write(path, text, N);
-    options.progress = NULL;
-    options.wish = NULL;
-    assert_int_equal(pl_prepare(&options, &heap, &result, &err), PL_OK);
-    size_t size, i = 0;
-    char *data = scratch_read(scratch_path(&dir, "out/train.bin"), &size);
-    while (i < size / 2 && data[2 * i] == text[i])
-        i++;
-    assert_int_equal(i, N / 10 * 9);
-    free(data);
-    free(text);
-    return result.resumed_bytes;
-}
-
-static void an_edit_before_the_stop_begins_anew(void **state)
-{
-    (void)state;
-    assert_int_equal(go_on_after_an_edit(100), 0);
-}
-
-static void an_edit_behind_the_stop_is_read_as_it_is(void **state)
-{
-    (void)state;
-    assert_true(go_on_after_an_edit(8000000) > 0);
-    assert_true(go_on_after_an_edit(SIZE_MAX) > 0); /* written again, no more */
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -619,8 +572,6 @@ int main(void)
         TEST(what_is_no_text_is_refused),
         TEST(progress_counts_both_passes),
         TEST(a_stop_leaves_the_old_data_and_the_next_run_goes_on),
-        TEST(an_edit_before_the_stop_begins_anew),
-        TEST(an_edit_behind_the_stop_is_read_as_it_is),
         TEST(other_settings_begin_anew),
         TEST(a_text_that_changes_meanwhile_is_noticed),
         TEST(documents_of_a_bpe_end_and_validate_whole),
