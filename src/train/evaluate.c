@@ -94,6 +94,7 @@ static evaluation begin(pl_session *session, pl_split split,
                  .seed = (uint32_t)session->config->seed },
         .total = total,
         .pace = pl_pace_make(pl_clock_seconds(), rounds * round, 1.0),
+        .looked = -1.0, /* so that the first step is told of */
     };
 }
 

@@ -7,7 +7,8 @@
 #include "train/session.h"
 
 /* How an evaluation is watched, and asked to stop; may be NULL. Both are called
- * between steps, by the caller's thread, and must leave the session alone. */
+ * between steps, by the caller's thread, and must leave the session alone;
+ * progress after the first step, and then now and then. */
 typedef struct pl_eval_watch {
     void *context;
     void (*progress)(void *context, pl_split split,

@@ -147,6 +147,7 @@ static under_way begin_update(pl_session *session, const pl_listener *listener)
                   (double)session->shape.T,
         .pace = pl_pace_make(pl_clock_seconds(), predicted,
                              took > 0.0 ? took / predicted : 1.0),
+        .looked = -1.0, /* so that the first step is told of */
     };
 }
 

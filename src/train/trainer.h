@@ -15,7 +15,7 @@ enum {
 
 /* Those that are called within an update or an evaluation (updating,
  * evaluating, stop) stand between two steps and must leave the session alone.
- */
+ * The first two hear of the first step, and of the others now and then. */
 typedef struct pl_listener {
     void *context;
     void (*updating)(void *context, const pl_progress *progress);

@@ -57,6 +57,12 @@ after=$(predicted)
 awk "BEGIN { exit !($after < $poisoned / 1000) }" ||
     fail "$poisoned ms per update became $after"
 
+# what an evaluation takes is known from the first one on, however short
+expect 0 "$PLIMSOLL" train "${size[@]}" --max_iters=3 --eval_interval=2 \
+    --eval_iters=1
+says '^iter 2: .* left$'
+says_not '(h [0-9]+ min|days|years).* left$'
+
 # centuries, by the built-in rates
 export XDG_CACHE_HOME="$TMP_DIR/nothing"
 huge=(--n_layer=80 --n_head=64 --n_embd=8192 --block_size=4096 --threads=2

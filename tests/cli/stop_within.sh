@@ -82,6 +82,17 @@ kill -TERM "$pid" 2>/dev/null || true
 wait "$pid" || true
 cmp update/latest/manifest.json update.before/latest/manifest.json
 
+# ---- a terminal sees how far it is, a log does not ----
+
+for ((shown = many; ; shown *= 4)); do
+    [ "$shown" -lt 10000000 ] || fail "no update is long enough"$'\n'"$out"
+    expect 0 script -qec "'$PLIMSOLL' train ${size[*]} --out_dir=shown \
+        --eval_interval=1000000 --gradient_accumulation_steps=$shown \
+        --max_iters=1" /dev/null </dev/null
+    ! grep -Eq "iter 0: [0-9]+ of $shown micro-batches, [0-9]+ tok/s, .* left" \
+        <<<"$out" || break
+done
+
 # ---- SIGUSR1 lets it finish ----
 
 begin '^iter 0:' --out_dir=gentle --eval_interval=1000000 \
@@ -92,6 +103,7 @@ in_order '^iter 0:' '^stopping as soon as no update is under way' '^iter 1:' \
     '^saving checkpoint to gentle/step-00000002$' \
     '^stopped at iteration 2 of 1000000'
 says_not 'is given up'
+says_not 'micro-batches,'
 
 # ---- an evaluation ----
 
