@@ -36,6 +36,11 @@ static pl_status read_prompt(prompt *out, const pl_session *session,
         status = pl_tokenizer_encode(&session->tokenizer, text ? text : start,
                                      bytes, name, out->tokens, bytes,
                                      &out->count, err);
+    if (status == PL_E_FORMAT &&
+        session->config->origin[PL_KEY_start].source == PL_FROM_DEFAULT)
+        return pl_fail_in(err, status,
+                          "--start is a line end unless it is given, which "
+                          "this model doesn't know. Give one: --start=TEXT\n");
     if (!status && out->count == 0)
         status = pl_fail(err, text ? PL_E_FORMAT : PL_E_CONFIG,
                          "%s is empty: a model goes on from at least one "

@@ -74,10 +74,17 @@ pl_term_text pl_term_duration(double seconds)
     return out;
 }
 
+/* A terminal that knows escape sequences. */
+static int is_able(int fd)
+{
+    const char *kind = getenv("TERM");
+    return isatty(fd) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
 static int coloured(int fd)
 {
-    const char *no = getenv("NO_COLOR"), *kind = getenv("TERM");
-    return isatty(fd) && !(no && *no) && !(kind && strcmp(kind, "dumb") == 0);
+    const char *no = getenv("NO_COLOR");
+    return is_able(fd) && !(no && *no);
 }
 
 static const char *style_code(int fd, pl_term_style style)
@@ -150,7 +157,7 @@ void pl_term_print(const char *fmt, ...)
 void pl_term_progress(const char *fmt, ...)
 {
     va_list args;
-    if (!isatty(STDERR_FILENO))
+    if (!is_able(STDERR_FILENO))
         return;
     fflush(stdout);
     fputs("\r\033[K", stderr);

@@ -25,6 +25,12 @@ says "U\+0054"
 expect 1 "$PLIMSOLL" sample out --start=FILE:nowhere.txt
 says 'nowhere\.txt'
 expect 3 "$PLIMSOLL" sample out --start=
+tr -d '\n' <cats.txt >flat.txt
+expect 0 "$PLIMSOLL" prepare --out=data/flat flat.txt
+expect 0 "$PLIMSOLL" train --dataset=flat "${tiny[@]}" --out_dir=flat \
+    --max_iters=1
+expect 4 "$PLIMSOLL" sample flat
+says 'start is a line end unless it is given.*--start=TEXT'
 expect 1 "$PLIMSOLL" sample elsewhere
 says 'no checkpoint here'
 expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --init_from=gpt2

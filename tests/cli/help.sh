@@ -64,6 +64,19 @@ done | grep -Eo '(config|docs|tools|script)/[A-Za-z0-9_]+(\.[a-z]+)?' |
     [ -e "$root/$file" ] || fail "help names $file, which isn't there"
 done
 
+# escape sequences on a terminal only, colours not with NO_COLOR
+on_terminal() {
+    out=$(env "$@" script -qec "'$PLIMSOLL' plan --n_layer=1" /dev/null)
+}
+if command -v script >/dev/null; then
+    on_terminal NO_COLOR= TERM=xterm
+    grep -q $'\033\\[1m' <<<"$out" || fail "no colours on a terminal"
+    on_terminal NO_COLOR=1 TERM=xterm
+    ! grep -q $'\033\\[[0-9]*m' <<<"$out" || fail "colours with NO_COLOR"
+    on_terminal NO_COLOR= TERM=dumb
+    ! grep -q $'\033' <<<"$out" || fail "escape sequences on a dumb terminal"
+fi
+
 # ---- hints ----
 
 # paste BEGINNING: does what the hint says that begins so, as a shell reads it
