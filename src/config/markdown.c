@@ -94,8 +94,8 @@ static const char levels[] =
 
 static const char consents[] =
 "\n"
-"What is refused otherwise. Each holds for the one command that it is given to:\n"
-"no checkpoint keeps it.\n";
+"What is refused otherwise. Each holds for the one command that it is given\n"
+"to: no checkpoint keeps it.\n";
 
 static const char ignored[] =
 "\n"

@@ -34,7 +34,7 @@ for kb in 1 100 $((model / 1024 + 8)) $((optimizer / 1024)); do
 done
 expect 0 under f $((optimizer / 1024 + 1)) "$PLIMSOLL" train "${wide[@]}" \
     --out_dir=enough
-says_not 'warning'
+says_not 'warning: .*(cannot|ulimit)'
 cmp enough/latest/optimizer.safetensors whole/latest/optimizer.safetensors
 # a run that goes on, likewise
 expect 1 under f $((optimizer / 1024)) "$PLIMSOLL" train --resume whole \
@@ -65,28 +65,31 @@ says 'stopped at iteration .* saved in many/'
 # ---- train: open files ----
 
 # Either it says before the first step that it can't, or all goes well.
-refused=0 ran=0
+refused=0 ran=0 last=
 for n in 4 5 6 7 8 9 10 11 12 16 24 32; do
     rm -rf files
     code=0
     out=$(under n "$n" "$PLIMSOLL" train --dataset=cats "${tiny[@]}" \
         --out_dir=files --max_iters=4 --eval_interval=2 2>&1) || code=$?
+    # too few for the program's own libraries
+    ! grep -q 'loading shared libraries' <<<"$out" || continue
     if [ "$code" -ne 0 ]; then
         [ "$code" -eq 1 ] || fail "$n files: exit code $code"$'\n'"$out"
         says 'ulimit -n'
         says_not '^(iter|step)'
         [ "$ran" -eq 0 ] || fail "$n are too few, and less were enough"
         refused=$((refused + 1))
+        ! grep -Eq "needs [0-9]+ open files at once, .* may have $n:" \
+            <<<"$out" || last=$n
     else
-        says_not 'warning'
+        says_not 'warning: .*(cannot|ulimit)'
         [ -f files/latest/manifest.json ] || fail "$n files: nothing was saved"
         grep -q '"step": 3' files/metrics.jsonl || fail "$n files: no metrics"
         ran=$((ran + 1))
     fi
 done
-[ "$refused" -gt 2 ] && [ "$ran" -gt 2 ] || fail "refused $refused, ran $ran"
-expect 1 under n 8 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=eight
-says 'needs [0-9]+ open files at once, and this process may have 8'
+[ "$refused" -gt 1 ] && [ "$ran" -gt 1 ] || fail "refused $refused, ran $ran"
+[ -n "$last" ] || fail "no refusal named what is needed"
 
 # ---- prepare, tokenizer, export, import: the size of a file ----
 

@@ -41,7 +41,7 @@ expect 3 "$PLIMSOLL" train "${tiny[@]}" --init_from=out/latest \
 says 'out/latest \(char, .* is not that of data/byte \(byte, 256 tokens, '
 # allowed for once: the new run's tokenizer is its data's
 expect 0 "$PLIMSOLL" train --resume tuned --max_iters=22
-says_not 'warning'
+says_not 'is not that of'
 ! grep -q allow_other tuned/latest/state.json || fail "a consent was kept"
 
 # ---- resume, after prepare was run again ----
