@@ -173,20 +173,13 @@ static void put_entries(pl_sheet *page, const char *title, const entry *rows,
 
 static void put_exit_codes(pl_sheet *page)
 {
-    static const struct {
-        const char *name;
-        int exit_code;
-    } rows[] = {
-#define PL_STATUS_ROW(code, name, exit_code) { name, exit_code },
-        PL_STATUS_TABLE(PL_STATUS_ROW)
-#undef PL_STATUS_ROW
-    };
     pl_sheet_put(page, ".SH EXIT STATUS\n");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        pl_sheet_put(page, ".TP\n.B %d\n%s\n", rows[i].exit_code, rows[i].name);
-    pl_sheet_put(page, ".PP\nA run that a signal stopped, and that was saved, "
-                       "ends with 128 and the\nsignal's number: 130 after "
-                       "Ctrl\\-C.\n");
+    for (int i = 0; i < PL_STATUS_COUNT; i++) {
+        const char *meaning = pl_status_meaning((pl_status)i);
+        pl_sheet_put(page, ".TP\n.B %d\n", pl_status_exit_code((pl_status)i));
+        pl_roff_words(page, meaning, strlen(meaning));
+        pl_sheet_put(page, "\n");
+    }
 }
 
 static void write_main(const char *folder)
