@@ -125,19 +125,32 @@ says 'note: again had the checkpoints of an earlier run, up to iteration 20'
 expect 1 "$PLIMSOLL" plan --init_from=gpt3-xl
 says "init_from = 'gpt3-xl': neither 'scratch'"
 
+# a file where a save makes its folder is found before memory is taken
+mkdir blocked
+: >blocked/.saving
+expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=blocked
+says 'blocked/.saving: Not a directory'
+says_not '^iter'
+
 # saves that fail: the run goes on, and its end says what is lost
-mkdir full
-: >full/.saving # where a save makes its folder
-expect 1 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=full
-says 'cannot save full/step-00000010: .*The run goes on'
-says '^iter 19: '
-says 'All 20 iterations are lost: there is no checkpoint'
-cp -r out half
-: >half/.saving
-expect 1 "$PLIMSOLL" train --resume half --max_iters=5
-says 'tried 3 times. The iterations from 2 to 5 are lost: the newest'
-rm half/.saving
-expect 0 "$PLIMSOLL" train --resume half --max_iters=5
+: >full.txt
+"$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=full \
+    --max_iters=1000000 --eval_interval=1000000 --save_interval=20 \
+    --keep=0 >full.txt 2>&1 &
+full=$!
+until [ -e full/latest ]; do sleep 0.1; done
+until { : >full/.saving; } 2>/dev/null; do :; done # between two saves
+until grep -q 'The run goes on' full.txt; do sleep 0.1; done
+kill -INT "$full"
+code=0
+wait "$full" || code=$?
+[ "$code" -eq 1 ] || fail "exit code $code: $(tail -n 3 full.txt)"
+out=$(cat full.txt)
+says 'cannot save full/step-[0-9]+: .*The run goes on'
+says 'tried 3 times. The iterations from [0-9]+ to [0-9]+ are lost: the newest'
+rm full/.saving
+expect 0 "$PLIMSOLL" train --resume full --max_iters=1
+says 'nothing is left to train'
 expect 5 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=1MB
 says 'bytes are missing'
 expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=lots

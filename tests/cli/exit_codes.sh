@@ -16,7 +16,7 @@ mkdir empty-folder data/broken
 : >empty
 : >empty.txt
 head -c 5000 cats.txt >text.bin
-printf '\377\376\375' >binary
+printf 'a\377\376\375' >binary
 cp binary binary.py
 cp binary binary.json
 cp cats.txt torn.gguf
@@ -62,7 +62,6 @@ calls=$(sed 's/^ *//; /^#/d; /^$/d' <<'TABLE'
     1 inspect nowhere
     1 inspect nowhere.bin
     1 config nowhere.py
-    1 config --init_from=nowhere
     1 explain nowhere.py
     1 bench nowhere.py
     1 export nowhere --out=x.gguf

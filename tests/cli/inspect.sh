@@ -34,9 +34,9 @@ expect 0 "$PLIMSOLL" inspect folder
 says '^folder: a GPT-2 as Hugging Face keeps it$'
 says '^  n_layer 2, .*, bias False, '
 says '^folder/model.safetensors: safetensors, 28 tensors'
-printf '\377\376 no text' >noise
+printf 'no\377\376 text' >noise
 expect 0 "$PLIMSOLL" inspect noise
-says '^noise: not UTF-8 text, 1 document, 10 bytes$'
+says '^noise: not UTF-8 text, 1 document, 9 bytes$'
 printf 'PK\3\4 pickled' >ckpt.pt
 expect 6 "$PLIMSOLL" inspect ckpt.pt
 says 'nanogpt_to_folder.py'

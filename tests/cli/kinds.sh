@@ -46,7 +46,7 @@ says '3 excluded \(sub/main\.c, sub/node_modules, sub/tool\.py\)'
 expect 0 "$PLIMSOLL" prepare --tokenizer=byte --out=data/some \
     --include='sub/**' all
 says 'taken: 3 text, 0 JSON'
-expect 2 "$PLIMSOLL" prepare --tokenizer=byte --out=data/no \
+expect 1 "$PLIMSOLL" prepare --tokenizer=byte --out=data/no \
     --include='*.none' all
 says 'has no text that could be taken; passed over: '
 expect 0 "$PLIMSOLL" tokenizer train --vocab_size=270 --out=bpe \

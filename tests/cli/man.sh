@@ -36,8 +36,10 @@ for command in "${commands[@]}"; do
         fail "$name: other keys than --help"
     while IFS= read -r line; do
         has "$name" "$line"
-    done < <(grep -A 1 '^  --[a-z0-9_]*=' <<<"$out" |
-        sed -n 's/^      //p' | tr -d '`')
+    done < <(awk '/^      / && key { sub(/^ +/, ""); text = text " " $0; next }
+        text { print substr(text, 2); text = "" }
+        { key = /^  --[a-z0-9_]*=/ }
+        END { if (text) print substr(text, 2) }' <<<"$out" | tr -d '`')
     # Of the text, each line, prose and example.
     while IFS= read -r line; do
         has "$name" "$line"

@@ -16,9 +16,12 @@ cp data/bpe/*.bin data/bare
 size=(--n_layer=2 --n_head=2 --n_embd=16 --block_size=16 --batch_size=4
     --gradient_accumulation_steps=1 --eval_iters=1 --max_iters=1)
 
-# the memory that is named: of a plan, and of a run that is refused
+# the memory that is named: of a plan that ends with CODE, and of a run that is
+# refused
 planned() {
-    expect 0 "$PLIMSOLL" plan "$@" --json
+    local code=$1
+    shift
+    expect "$code" "$PLIMSOLL" plan "$@" --json
     echo "$(number total_bytes) $(number arena_bytes) $(number reserve_bytes)"
 }
 refused() {
@@ -30,10 +33,10 @@ refused() {
 # same SETTING...: of the smallest plan, and of the one that is taken literally
 same() {
     local all=("${size[@]}" "$@") plan run
-    plan=$(planned "${all[@]}" --memory=1)
+    plan=$(planned 5 "${all[@]}" --memory=1)
     run=$(refused "${all[@]}" --memory=1)
     [ "$plan" = "$run" ] || fail "planned $plan, the run needs $run: $*"
-    plan=$(planned "${all[@]}" --fit=exact --memory=100GB)
+    plan=$(planned 0 "${all[@]}" --fit=exact --memory=100GB)
     run=$(refused "${all[@]}" --fit=exact --memory=$((${plan%% *} - 1)))
     [ "$plan" = "$run" ] || fail "planned $plan, the run needs $run: $*"
     expect 0 "$PLIMSOLL" train "${all[@]}" --fit=exact --memory="${plan%% *}"
@@ -58,7 +61,7 @@ same --dataset=bpe --memory=100GB --grad_checkpoint=2
 if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
     in_memory=$(mktemp -d /dev/shm/plimsoll.XXXXXX)
     trap 'rm -rf "$in_memory"' EXIT
-    plan=$(planned "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
+    plan=$(planned 5 "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
         --memory=1)
     run=$(refused "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
         --memory=1)

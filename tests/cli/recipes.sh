@@ -9,13 +9,13 @@ export HF_HUB_CACHE=$TMP_DIR/hub
 
 for file in "$recipes"/*.py; do
     expect 0 "$PLIMSOLL" config "$file"
-    expect 0 "$PLIMSOLL" plan "$file"
+    expect 0 "$PLIMSOLL" plan "$file" --memory=100GB
     expect 0 "$PLIMSOLL" explain "$file"
 done
 
 # plans NAME LAYERS HEADS CHANNELS PARAMETERS
 plans() {
-    expect 0 "$PLIMSOLL" plan "$recipes/$1.py"
+    expect 0 "$PLIMSOLL" plan "$recipes/$1.py" --memory=100GB
     says "^model +$2 layers, $3 heads of 64, $4 channels, context 1024, "
     says 'vocabulary 50257$'
     says "^ +\(.*shape of .*weights are not on this disk"
