@@ -157,6 +157,15 @@ fresh
 calls src/model/gpt.c __printf_chk
 refuses 'a fortified printf' 'uses __printf_chk: only cli/' \
     symbols.sh tree tree/build
+for call in __open_2 __openat64_2; do
+    fresh
+    calls src/model/gpt.c $call
+    refuses "a fortified $call" "uses $call: only base/file" \
+        symbols.sh tree tree/build
+    fresh
+    calls src/base/file.c $call
+    accepts "a fortified $call in base/file" symbols.sh tree tree/build
+done
 for call in pl_other memcpy __memcpy_chk __asan_load4 __tsan_read4 \
     __ubsan_handle_x __errno_location sqrtf; do
     fresh

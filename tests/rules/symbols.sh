@@ -75,6 +75,10 @@ BEGIN {
         symbol = substr(symbol, 3)
         sub(/_chk$/, "", symbol)
     }
+    if (symbol ~ /^__open(at)?(64)?_2$/) { # open as __open_2
+        symbol = substr(symbol, 3)
+        sub(/_2$/, "", symbol)
+    }
     sub(/^__isoc(99|23)_/, "", symbol)
     if (kind ~ /^[BDGRST]$/ && symbol !~ /^__/) {
         if (symbol in giver) {
