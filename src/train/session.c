@@ -208,10 +208,12 @@ static pl_outdir_need need_of(pl_session *session)
                              .metrics_bytes = most.lines + most.events };
 }
 
-/* Files in memory (tmpfs) are memory: all that will be there. */
-static pl_status check_medium(pl_session *session, const pl_machine *machine,
-                              pl_error *err)
+/* Files in memory (tmpfs) are memory: all that will be there. Where the plan
+ * leaves too little for them, it is made again for what they leave. */
+static pl_status fit_medium(pl_session *session, const pl_machine *machine,
+                            size_t vocab_size, pl_error *err)
 {
+    pl_machine rest = *machine;
     const pl_outdir_need need = need_of(session);
     size_t most = pl_outdir_most((size_t)session->config->keep);
     uint64_t files = most * need.checkpoint_bytes + need.metrics_bytes;
@@ -221,6 +223,9 @@ static pl_status check_medium(pl_session *session, const pl_machine *machine,
     if (status || medium == PL_DISK_STORAGE ||
         run + files <= machine->budget_bytes)
         return status;
+    rest.budget_bytes -= files < rest.budget_bytes ? files : rest.budget_bytes;
+    if (!make_plan(session, &rest, vocab_size, NULL))
+        return PL_OK;
     return pl_fail(err, PL_E_MEMORY,
                    "out_dir %s is in memory (tmpfs): %zu checkpoints of %llu "
                    "bytes count, and so do the %llu bytes that the metrics "
@@ -260,12 +265,12 @@ static pl_status open_surroundings(pl_session *session,
     /* before the plan, which may fail for this reason */
     if (!status && beginning_of(config) == FROM_FOLDER)
         status = pl_vocabulary_check(session, config->init_from, err);
+    const size_t vocab_size = pl_session_vocabulary(config,
+                                                    &session->tokenizer);
     if (!status)
-        status = make_plan(session, machine,
-                           pl_session_vocabulary(config, &session->tokenizer),
-                           err);
+        status = make_plan(session, machine, vocab_size, err);
     if (!status && writes)
-        status = check_medium(session, machine, err);
+        status = fit_medium(session, machine, vocab_size, err);
     if (!status && writes)
         status = pl_outdir_open(&session->outdir, config->out_dir,
                                 (size_t)config->keep, need_of(session),

@@ -27,7 +27,8 @@ plans eval_gpt2 12 12 768 124,439,808
 plans eval_gpt2_medium 24 16 1024 354,823,168
 plans eval_gpt2_large 36 20 1280 774,030,080
 plans eval_gpt2_xl 48 25 1600 1,557,611,200
-expect 0 "$PLIMSOLL" plan "$recipes/finetune_shakespeare.py" --json
+expect 0 "$PLIMSOLL" plan "$recipes/finetune_shakespeare.py" --json \
+    --memory=100GB
 [ "$(number parameters)" = 1557611200 ] || fail "parameters: $out"
 expect 0 "$PLIMSOLL" plan --init_from=gpt2 --block_size=256
 says 'context 256, vocabulary 50257$'

@@ -115,9 +115,10 @@ expect 0 "$PLIMSOLL" sample --init_from=somebody/cats --start="the cat" \
     --max_new_tokens=30 --num_samples=3
 [ "$out" = "$again" ] || fail "another text by name: $out"
 
-# byte-level: any file will do
+# byte-level: any file will do, where it is said to be text
 head -c 4000 "$PLIMSOLL" >binary
-expect 0 "$PLIMSOLL" prepare --out=data/bytes --tokenizer=byte binary
+expect 0 "$PLIMSOLL" prepare --out=data/bytes --tokenizer=byte --input=text \
+    binary
 expect 0 "$PLIMSOLL" train --dataset=bytes "${tiny[@]}" --out_dir=bytes \
     --max_iters=2
 "$PLIMSOLL" sample bytes --start=A --max_new_tokens=5 --num_samples=1 >bytes.out

@@ -126,6 +126,12 @@ static void put_quoted(pl_sheet *out, const char *text, const char *specials,
 static const char made[] =
     "# Written by tools/describe from the tables of commands and keys.\n";
 
+/* A flag's own bytes, without the "=" of one that may carry a name. */
+static int flag_bytes(const char *flag)
+{
+    return (int)strcspn(flag, "=");
+}
+
 /* ---- bash ---- */
 
 static void put_bash_command(pl_sheet *out, const pl_command *command)
@@ -135,7 +141,8 @@ static void put_bash_command(pl_sheet *out, const pl_command *command)
         if (offers(command, key))
             pl_sheet_put(out, "--%s= ", pl_key_row(key)->name);
     for (int i = 0; command->flags && command->flags[i]; i++)
-        pl_sheet_put(out, "%s ", command->flags[i]);
+        pl_sheet_put(out, "%.*s ", flag_bytes(command->flags[i]),
+                     command->flags[i]);
     pl_sheet_put(out, "--help' ;;\n");
 }
 
@@ -220,7 +227,8 @@ static void put_zsh_command(pl_sheet *out, const pl_command *command)
             pl_sheet_put(out, "%s ", pl_key_row(key)->name);
     pl_sheet_put(out, ")\n    rows=(");
     for (int i = 0; command->flags && command->flags[i]; i++)
-        pl_sheet_put(out, "%s ", command->flags[i]);
+        pl_sheet_put(out, "%.*s ", flag_bytes(command->flags[i]),
+                     command->flags[i]);
     if (verb)
         pl_sheet_put(out, "'1:what:(%.*s)' ", (int)verb, command->arguments);
     pl_sheet_put(out, "'*:file:%s')\n    ;;\n",
@@ -314,8 +322,9 @@ static void put_fish_command(pl_sheet *out, const pl_command *command)
         pl_sheet_put(out, "complete -c plimsoll -n '__plimsoll_in %s' -F\n",
                      name);
     for (int i = 0; command->flags && command->flags[i]; i++)
-        pl_sheet_put(out, "complete -c plimsoll -n '__plimsoll_in %s' -l %s\n",
-                     name, command->flags[i] + 2);
+        pl_sheet_put(
+            out, "complete -c plimsoll -n '__plimsoll_in %s' -l %.*s\n", name,
+            flag_bytes(command->flags[i]) - 2, command->flags[i] + 2);
 }
 
 static void write_fish(const char *folder, const char *templates)
