@@ -230,6 +230,22 @@ static void leave_file(pl_source *s)
 /* Each gives the next piece of the open file; part NONE where it has none, or
  * an empty one. */
 
+/* What a packed file has in it is known when it is unpacked: a tar, say. */
+static pl_status check_unpacked(const pl_source *s, const pl_piece *piece,
+                                pl_error *err)
+{
+    const char *refused = NULL;
+    if (s->format == PL_SOURCE_AUTO && s->stream.codec != PL_CODEC_NONE)
+        refused = pl_kind_refused((const unsigned char *)piece->text,
+                                  piece->bytes);
+    if (!refused)
+        return PL_OK;
+    return pl_fail(err, PL_E_UNSUPPORTED,
+                   "%s: what is packed in it is %s, which can't be read as "
+                   "text. Unpack it first, or leave it out (--exclude).",
+                   pl_path_shown(s->stream.file.path), refused);
+}
+
 static pl_status next_text(pl_source *s, pl_piece *piece, pl_error *err)
 {
     pl_pieces_more more;
@@ -239,6 +255,8 @@ static pl_status next_text(pl_source *s, pl_piece *piece, pl_error *err)
     s->last.number = s->pieces.offset;
     pl_status status = pl_pieces_next(&s->pieces, &piece->text, &piece->bytes,
                                       &more, err);
+    if (!status && begins)
+        status = check_unpacked(s, piece, err);
     if (status)
         return status;
     int ends = more == PL_PIECES_LAST;

@@ -66,6 +66,12 @@ expect 0 "$PLIMSOLL" prepare --tokenizer=byte --out=data/raw --input=text \
     all/zeros
 expect 0 "$PLIMSOLL" prepare --tokenizer=byte --out=data/raw all/latin1
 
+# what is packed in a file that can be unpacked
+tar -C all -cf - sub | gzip >sub.tar.gz
+expect 6 "$PLIMSOLL" prepare --tokenizer=byte --out=data/no sub.tar.gz
+says 'sub.tar.gz: what is packed in it is a tar archive'
+[ ! -e data/no ] || fail "data/no is left"
+
 # ---- xz and lz4 ----
 
 for name in docs.jsonl text.txt; do
