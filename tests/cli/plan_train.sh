@@ -4,7 +4,7 @@
 # the bytes that the plan named.
 set -eu
 . tests/support/cli.sh
-cd "$TMP_DIR"
+work_on_disk
 export XDG_CACHE_HOME="$TMP_DIR/cache"
 
 make_text >cats.txt
@@ -60,7 +60,7 @@ same --dataset=bpe --eval_only=True
 same --dataset=bpe --memory=100GB --grad_checkpoint=2
 if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
     in_memory=$(mktemp -d /dev/shm/plimsoll.XXXXXX)
-    trap 'rm -rf "$in_memory"' EXIT
+    also=("$in_memory")
     plan=$(planned 5 "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
         --memory=1)
     run=$(refused "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \

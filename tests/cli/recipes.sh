@@ -30,11 +30,11 @@ plans eval_gpt2_xl 48 25 1600 1,557,611,200
 expect 0 "$PLIMSOLL" plan "$recipes/finetune_shakespeare.py" --json \
     --memory=100GB
 [ "$(number parameters)" = 1557611200 ] || fail "parameters: $out"
-expect 0 "$PLIMSOLL" plan --init_from=gpt2 --block_size=256
+expect 0 "$PLIMSOLL" plan --init_from=gpt2 --block_size=256 --memory=100GB
 says 'context 256, vocabulary 50257$'
 expect 3 "$PLIMSOLL" plan --init_from=gpt2 --block_size=2048
 says 'has 1024 positions'
-expect 0 "$PLIMSOLL" plan --init_from=gpt2-medium --n_layer=3
+expect 0 "$PLIMSOLL" plan --init_from=gpt2-medium --n_layer=3 --memory=100GB
 says 'n_layer is 24 in gpt2-medium: 3 has no effect'
 expect 0 "$PLIMSOLL" config "$recipes/eval_gpt2_xl.py"
 says '^n_layer += 48 +# gpt2-xl'

@@ -2,7 +2,7 @@
 # `train --resume` takes a run up in the memory that it ran in.
 set -eu
 . tests/support/cli.sh
-cd "$TMP_DIR"
+work_on_disk
 
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt

@@ -47,6 +47,21 @@ folder_on() {
     return 1
 }
 
+# work_on_disk: from now on in a fresh folder on a disk, which is removed at the
+# end with what is in $also. Where files are in memory they count as memory, and
+# without a disk there is nothing to see.
+work_on_disk() {
+    local disk
+    if ! disk=$(folder_on disk); then
+        echo "not checked: there is no disk to write to"
+        exit 0
+    fi
+    also=()
+    # shellcheck disable=SC2064 # this folder
+    trap "rm -rf '$disk' \${also[@]+\"\${also[@]}\"}" EXIT
+    cd "$disk"
+}
+
 # A text with something to learn, and a model that is trained in a moment.
 make_text() {
     local i
