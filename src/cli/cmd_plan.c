@@ -285,7 +285,9 @@ static void print_changes(const plan *p)
 
 static void print_steps(const plan *p)
 {
-    static const char access[] = { 'r', 'w', 'u', 's' };
+    static const char access[] = {
+        [PL_READ] = 'r', [PL_WRITE] = 'w', [PL_UPDATE] = 'u', [PL_SCRATCH] = 's'
+    };
     const pl_graph *graph = &p->run.gpt.graph;
     for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
         const pl_program *program = &graph->programs[id];
@@ -295,9 +297,11 @@ static void print_steps(const plan *p)
         for (size_t at = 0; at < program->n_steps; at++) {
             const pl_step *step = &program->steps[at];
             printf("%5zu  %-16s", at, pl_op_name(step->op));
-            for (int i = 0; i < step->n_args; i++)
+            const pl_op_info *op = pl_op_of(step->op);
+            for (int i = 0; i < op->n_args; i++)
                 if (step->args[i].buffer != PL_NO_BUFFER)
-                    printf(" %c:%s", access[step->args[i].access],
+                    printf(" %c:%s=%s", access[step->args[i].access],
+                           op->args[i].name,
                            graph->buffers[step->args[i].buffer].name);
             printf("\n");
         }

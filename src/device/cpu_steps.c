@@ -1,12 +1,11 @@
 /* cpu_steps.c: one function per op, each filling the kernel's arguments from
- * the step's. The order of arguments is graph.h's table. */
+ * the step's, which ops.h names. */
 #include "device/cpu_steps.h"
 #include "base/check.h"
 #include "base/threads.h"
 #include "device/device.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef const cpu_context cx;
 
@@ -87,18 +86,18 @@ static const int32_t *tokens_of(cx *c, const pl_step *step, int i)
 static void run_embed(cx *c, const pl_step *s, int ith, int nth)
 {
     pl_embed a = {
-        .x = arg(c, s, 0),
-        .tokens = tokens_of(c, s, 1),
-        .token_stride = row_of(c, s, 1),
+        .x = arg(c, s, PL_ARG_EMBED_X),
+        .tokens = tokens_of(c, s, PL_ARG_EMBED_TOKENS),
+        .token_stride = row_of(c, s, PL_ARG_EMBED_TOKENS),
         .rows = rows_of(c, s),
         .T = s->T,
         .C = s->cols,
         .position = position_of(c, s),
-        .wte = arg(c, s, 2),
-        .wpe = arg(c, s, 3),
+        .wte = arg(c, s, PL_ARG_EMBED_WTE),
+        .wpe = arg(c, s, PL_ARG_EMBED_WPE),
         .dropout = dropout_of(c, s),
-        .wte_storage = storage_of(c, s, 2),
-        .wpe_storage = storage_of(c, s, 3),
+        .wte_storage = storage_of(c, s, PL_ARG_EMBED_WTE),
+        .wpe_storage = storage_of(c, s, PL_ARG_EMBED_WPE),
     };
     c->kernels.embed(&a, ith, nth);
 }
@@ -106,11 +105,11 @@ static void run_embed(cx *c, const pl_step *s, int ith, int nth)
 static void run_embed_bwd(cx *c, const pl_step *s, int ith, int nth)
 {
     pl_embed_bwd a = {
-        .dwte = arg(c, s, 0),
-        .dwpe = arg(c, s, 1),
-        .dx = arg(c, s, 2),
-        .tokens = tokens_of(c, s, 3),
-        .token_stride = row_of(c, s, 3),
+        .dwte = arg(c, s, PL_ARG_EMBED_BWD_DWTE),
+        .dwpe = arg(c, s, PL_ARG_EMBED_BWD_DWPE),
+        .dx = arg(c, s, PL_ARG_EMBED_BWD_DX),
+        .tokens = tokens_of(c, s, PL_ARG_EMBED_BWD_TOKENS),
+        .token_stride = row_of(c, s, PL_ARG_EMBED_BWD_TOKENS),
         .rows = s->rows,
         .T = s->T,
         .C = s->cols,
@@ -121,14 +120,14 @@ static void run_embed_bwd(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_layernorm(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_layernorm a = { .y = arg(c, s, 0),
-                       .stats = arg(c, s, 1),
-                       .x = arg(c, s, 2),
-                       .weight = arg(c, s, 3),
-                       .bias = arg(c, s, 4),
+    pl_layernorm a = { .y = arg(c, s, PL_ARG_LAYERNORM_Y),
+                       .stats = arg(c, s, PL_ARG_LAYERNORM_STATS),
+                       .x = arg(c, s, PL_ARG_LAYERNORM_X),
+                       .weight = arg(c, s, PL_ARG_LAYERNORM_WEIGHT),
+                       .bias = arg(c, s, PL_ARG_LAYERNORM_BIAS),
                        .rows = rows_of(c, s),
                        .C = s->cols,
-                       .y_storage = storage_of(c, s, 0) };
+                       .y_storage = storage_of(c, s, PL_ARG_LAYERNORM_Y) };
     if (s->flags & PL_STEP_LAST_ROW)
         a.x += (scalars_of(c)->rows - 1) * s->cols;
     c->kernels.layernorm(&a, ith, nth);
@@ -136,16 +135,18 @@ static void run_layernorm(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_layernorm_bwd(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_layernorm_bwd a = { .dx = arg(c, s, 0),
-                           .dweight = arg(c, s, 1),
-                           .dbias = arg(c, s, 2),
-                           .dy = arg(c, s, 3),
-                           .x = arg(c, s, 4),
-                           .stats = arg(c, s, 5),
-                           .weight = arg(c, s, 6),
-                           .rows = s->rows,
-                           .C = s->cols,
-                           .accumulate = s->args[0].access == PL_UPDATE };
+    pl_layernorm_bwd a = {
+        .dx = arg(c, s, PL_ARG_LAYERNORM_BWD_DX),
+        .dweight = arg(c, s, PL_ARG_LAYERNORM_BWD_DWEIGHT),
+        .dbias = arg(c, s, PL_ARG_LAYERNORM_BWD_DBIAS),
+        .dy = arg(c, s, PL_ARG_LAYERNORM_BWD_DY),
+        .x = arg(c, s, PL_ARG_LAYERNORM_BWD_X),
+        .stats = arg(c, s, PL_ARG_LAYERNORM_BWD_STATS),
+        .weight = arg(c, s, PL_ARG_LAYERNORM_BWD_WEIGHT),
+        .rows = s->rows,
+        .C = s->cols,
+        .accumulate = s->args[PL_ARG_LAYERNORM_BWD_DX].access == PL_UPDATE
+    };
     c->kernels.layernorm_bwd(&a, ith, nth);
 }
 
@@ -156,25 +157,26 @@ static pl_gelu_kind gelu_kind(const pl_step *s)
 
 static int has(const pl_step *step, int i)
 {
-    return i < step->n_args && step->args[i].buffer != PL_NO_BUFFER;
+    return step->args[i].buffer != PL_NO_BUFFER;
 }
 
 /* What follows a product y = x w. */
 static pl_then then_of(cx *c, const pl_step *s)
 {
     pl_then then = { .gelu = gelu_kind(s), .row = s->cols, .T = s->T };
-    if (has(s, 4) || s->flags & PL_STEP_GELU)
+    if (has(s, PL_ARG_MATMUL_GELU) || s->flags & PL_STEP_GELU)
         then.kind = PL_THEN_GELU;
-    if (has(s, 4)) {
-        then.y = arg(c, s, 4);
-        then.y_storage = storage_of(c, s, 4);
+    if (has(s, PL_ARG_MATMUL_GELU)) {
+        then.y = arg(c, s, PL_ARG_MATMUL_GELU);
+        then.y_storage = storage_of(c, s, PL_ARG_MATMUL_GELU);
     }
-    if (has(s, 5)) {
+    if (has(s, PL_ARG_MATMUL_RESIDUAL)) {
         then.kind = PL_THEN_RESIDUAL;
-        then.x = arg(c, s, 5);
+        then.x = arg(c, s, PL_ARG_MATMUL_RESIDUAL);
         then.dropout = dropout_of(c, s);
-        then.position = s->flags & PL_STEP_RUN_ROWS ? position_of(c, s)
-                                                    : s->args[0].row;
+        then.position = s->flags & PL_STEP_RUN_ROWS
+                            ? position_of(c, s)
+                            : s->args[PL_ARG_MATMUL_Y].row;
     }
     return then;
 }
@@ -194,19 +196,19 @@ static void run_matmul(cx *c, const pl_step *s, int ith, int nth)
     pl_gemm a = { .M = rows_of(c, s),
                   .N = s->cols,
                   .K = s->inner,
-                  .a = arg(c, s, 1),
+                  .a = arg(c, s, PL_ARG_MATMUL_X),
                   .a_row = s->inner,
                   .a_col = 1,
-                  .b = arg(c, s, 2),
+                  .b = arg(c, s, PL_ARG_MATMUL_W),
                   .b_row = s->cols,
                   .b_col = 1,
-                  .c = arg(c, s, 0),
+                  .c = arg(c, s, PL_ARG_MATMUL_Y),
                   .c_row = s->cols,
-                  .bias = arg(c, s, 3),
-                  .a_storage = storage_of(c, s, 1),
-                  .b_storage = storage_of(c, s, 2),
+                  .bias = arg(c, s, PL_ARG_MATMUL_BIAS),
+                  .a_storage = storage_of(c, s, PL_ARG_MATMUL_X),
+                  .b_storage = storage_of(c, s, PL_ARG_MATMUL_W),
                   .b_round = rounding_of(s),
-                  .c_storage = storage_of(c, s, 0) };
+                  .c_storage = storage_of(c, s, PL_ARG_MATMUL_Y) };
     a.start = a.bias ? PL_GEMM_BIAS : PL_GEMM_ZERO;
     a.then = then_of(c, s);
     give_scratch(c, &a, ith);
@@ -218,24 +220,24 @@ static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
     pl_gemm a = { .M = s->rows,
                   .N = s->cols,
                   .K = s->inner,
-                  .a = arg(c, s, 1),
+                  .a = arg(c, s, PL_ARG_MATMUL_T_X),
                   .a_row = s->inner,
                   .a_col = 1,
-                  .b = arg(c, s, 2),
+                  .b = arg(c, s, PL_ARG_MATMUL_T_W),
                   .b_row = 1,
                   .b_col = s->inner,
-                  .c = arg(c, s, 0),
+                  .c = arg(c, s, PL_ARG_MATMUL_T_Y),
                   .c_row = s->cols,
                   .start = PL_GEMM_ZERO,
-                  .a_storage = storage_of(c, s, 1),
-                  .b_storage = storage_of(c, s, 2),
+                  .a_storage = storage_of(c, s, PL_ARG_MATMUL_T_X),
+                  .b_storage = storage_of(c, s, PL_ARG_MATMUL_T_W),
                   .b_round = rounding_of(s),
-                  .c_storage = storage_of(c, s, 0) };
-    if (has(s, 3))
+                  .c_storage = storage_of(c, s, PL_ARG_MATMUL_T_Y) };
+    if (has(s, PL_ARG_MATMUL_T_FC))
         a.then = (pl_then){ .kind = PL_THEN_SLOPE,
                             .gelu = gelu_kind(s),
-                            .x = arg(c, s, 3),
-                            .x_storage = storage_of(c, s, 3),
+                            .x = arg(c, s, PL_ARG_MATMUL_T_FC),
+                            .x_storage = storage_of(c, s, PL_ARG_MATMUL_T_FC),
                             .row = s->cols };
     give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
@@ -246,18 +248,18 @@ static void run_matmul_dw(cx *c, const pl_step *s, int ith, int nth)
     pl_gemm a = { .M = s->inner,
                   .N = s->cols,
                   .K = s->rows,
-                  .a = arg(c, s, 1),
+                  .a = arg(c, s, PL_ARG_MATMUL_DW_X),
                   .a_row = 1,
                   .a_col = s->inner,
-                  .b = arg(c, s, 2),
+                  .b = arg(c, s, PL_ARG_MATMUL_DW_DY),
                   .b_row = s->cols,
                   .b_col = 1,
-                  .c = arg(c, s, 0),
+                  .c = arg(c, s, PL_ARG_MATMUL_DW_DW),
                   .c_row = s->cols,
                   .start = PL_GEMM_KEEP,
-                  .a_storage = storage_of(c, s, 1),
-                  .b_storage = storage_of(c, s, 2),
-                  .c_storage = storage_of(c, s, 0) };
+                  .a_storage = storage_of(c, s, PL_ARG_MATMUL_DW_X),
+                  .b_storage = storage_of(c, s, PL_ARG_MATMUL_DW_DY),
+                  .c_storage = storage_of(c, s, PL_ARG_MATMUL_DW_DW) };
     PL_CHECK(a.c_storage == PL_STORE_F32);
     give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
@@ -265,20 +267,21 @@ static void run_matmul_dw(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_column_sum(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_column_sum a = {
-        .sum = arg(c, s, 0), .x = arg(c, s, 1), .rows = s->rows, .C = s->cols
-    };
+    pl_column_sum a = { .sum = arg(c, s, PL_ARG_COLUMN_SUM_SUM),
+                        .x = arg(c, s, PL_ARG_COLUMN_SUM_X),
+                        .rows = s->rows,
+                        .C = s->cols };
     c->kernels.column_sum(&a, ith, nth);
 }
 
 static void run_attention(cx *c, const pl_step *s, int ith, int nth)
 {
     size_t A = s->heads * s->inner;
-    const void *qkv = arg(c, s, 2);
-    const pl_storage kept = storage_of(c, s, 2);
+    const void *qkv = arg(c, s, PL_ARG_ATTENTION_QKV);
+    const pl_storage kept = storage_of(c, s, PL_ARG_ATTENTION_QKV);
     pl_attention a = {
-        .out = arg(c, s, 0),
-        .lse = arg(c, s, 1),
+        .out = arg(c, s, PL_ARG_ATTENTION_ATT),
+        .lse = arg(c, s, PL_ARG_ATTENTION_LSE),
         .q = qkv,
         .k = pl_storage_at(qkv, A, kept),
         .v = pl_storage_at(qkv, 2 * A, kept),
@@ -290,9 +293,9 @@ static void run_attention(cx *c, const pl_step *s, int ith, int nth)
         .H = s->heads,
         .D = s->inner,
         .dropout = dropout_of(c, s),
-        .scratch = arg(c, s, 3),
+        .scratch = arg(c, s, PL_ARG_ATTENTION_SCRATCH),
         .qkv_storage = kept,
-        .out_storage = storage_of(c, s, 0),
+        .out_storage = storage_of(c, s, PL_ARG_ATTENTION_ATT),
     };
     c->kernels.attention(&a, ith, nth);
 }
@@ -300,19 +303,19 @@ static void run_attention(cx *c, const pl_step *s, int ith, int nth)
 static void run_attention_bwd(cx *c, const pl_step *s, int ith, int nth)
 {
     pl_attention_bwd a = {
-        .dqkv = arg(c, s, 0),
-        .dout = arg(c, s, 1),
-        .qkv = arg(c, s, 2),
-        .out = arg(c, s, 3),
-        .lse = arg(c, s, 4),
+        .dqkv = arg(c, s, PL_ARG_ATTENTION_BWD_DQKV),
+        .dout = arg(c, s, PL_ARG_ATTENTION_BWD_DATT),
+        .qkv = arg(c, s, PL_ARG_ATTENTION_BWD_QKV),
+        .out = arg(c, s, PL_ARG_ATTENTION_BWD_ATT),
+        .lse = arg(c, s, PL_ARG_ATTENTION_BWD_LSE),
         .B = s->rows / s->T,
         .T = s->T,
         .H = s->heads,
         .D = s->inner,
         .dropout = dropout_of(c, s),
-        .scratch = arg(c, s, 5),
-        .qkv_storage = storage_of(c, s, 2),
-        .out_storage = storage_of(c, s, 3),
+        .scratch = arg(c, s, PL_ARG_ATTENTION_BWD_SCRATCH),
+        .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_QKV),
+        .out_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_ATT),
     };
     c->kernels.attention_bwd(&a, ith, nth);
 }
@@ -322,14 +325,14 @@ static void run_cache_append(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
     size_t A = s->heads * s->inner, at = scalars->position * A;
-    void *cache = arg(c, s, 0);
-    const void *qkv = arg(c, s, 1);
+    void *cache = arg(c, s, PL_ARG_CACHE_APPEND_CACHE);
+    const void *qkv = arg(c, s, PL_ARG_CACHE_APPEND_QKV);
     pl_copy a = { .rows = scalars->rows,
                   .C = A,
                   .y_row = A,
                   .x_row = 3 * A,
-                  .storage = storage_of(c, s, 0) };
-    PL_CHECK(a.storage == storage_of(c, s, 1));
+                  .storage = storage_of(c, s, PL_ARG_CACHE_APPEND_CACHE) };
+    PL_CHECK(a.storage == storage_of(c, s, PL_ARG_CACHE_APPEND_QKV));
     a.y = pl_storage_at(cache, at, a.storage);
     a.x = pl_storage_at(qkv, A, a.storage);
     c->kernels.copy(&a, ith, nth);
@@ -342,12 +345,13 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
     size_t A = s->heads * s->inner;
-    const void *cache = arg(c, s, 2);
+    const void *cache = arg(c, s, PL_ARG_ATTENTION_CACHED_CACHE);
     pl_attention a = {
-        .out = arg(c, s, 0),
-        .q = arg(c, s, 1),
+        .out = arg(c, s, PL_ARG_ATTENTION_CACHED_ATT),
+        .q = arg(c, s, PL_ARG_ATTENTION_CACHED_QKV),
         .k = cache,
-        .v = pl_storage_at(cache, s->T * A, storage_of(c, s, 2)),
+        .v = pl_storage_at(cache, s->T * A,
+                           storage_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE)),
         .q_row = 3 * A,
         .kv_row = A,
         .B = 1,
@@ -356,29 +360,29 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
         .first = scalars->position,
         .H = s->heads,
         .D = s->inner,
-        .scratch = arg(c, s, 3),
-        .qkv_storage = storage_of(c, s, 2),
-        .out_storage = storage_of(c, s, 0),
+        .scratch = arg(c, s, PL_ARG_ATTENTION_CACHED_SCRATCH),
+        .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE),
+        .out_storage = storage_of(c, s, PL_ARG_ATTENTION_CACHED_ATT),
     };
-    PL_CHECK(a.qkv_storage == storage_of(c, s, 1));
+    PL_CHECK(a.qkv_storage == storage_of(c, s, PL_ARG_ATTENTION_CACHED_QKV));
     c->kernels.attention(&a, ith, nth);
 }
 
 static void run_gelu(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_gelu a = { .y = arg(c, s, 0),
-                  .x = arg(c, s, 1),
+    pl_gelu a = { .y = arg(c, s, PL_ARG_GELU_Y),
+                  .x = arg(c, s, PL_ARG_GELU_X),
                   .count = rows_of(c, s) * s->cols,
                   .kind = gelu_kind(s),
-                  .y_storage = storage_of(c, s, 0),
-                  .x_storage = storage_of(c, s, 1) };
+                  .y_storage = storage_of(c, s, PL_ARG_GELU_Y),
+                  .x_storage = storage_of(c, s, PL_ARG_GELU_X) };
     c->kernels.gelu(&a, ith, nth);
 }
 
 static void run_drop(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_drop a = { .y = arg(c, s, 0),
-                  .x = arg(c, s, 1),
+    pl_drop a = { .y = arg(c, s, PL_ARG_DROP_Y),
+                  .x = arg(c, s, PL_ARG_DROP_X),
                   .rows = s->rows,
                   .T = s->T,
                   .C = s->cols,
@@ -389,9 +393,9 @@ static void run_drop(cx *c, const pl_step *s, int ith, int nth)
 static void run_carry(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
-    float *carry = arg(c, s, 0);
+    float *carry = arg(c, s, PL_ARG_CARRY_BATCH);
     pl_copy a = { .y = carry + scalars->micro_first * s->T * s->cols,
-                  .x = arg(c, s, 1),
+                  .x = arg(c, s, PL_ARG_CARRY_X),
                   .rows = s->rows,
                   .C = s->cols,
                   .y_row = s->cols,
@@ -403,11 +407,11 @@ static void run_cross_entropy(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
     pl_cross_entropy a = {
-        .logits = arg(c, s, 0),
-        .loss = arg(c, s, 1),
-        .tokens = tokens_of(c, s, 2),
-        .token_stride = row_of(c, s, 2),
-        .first = s->inner,
+        .logits = arg(c, s, PL_ARG_CROSS_ENTROPY_LOGITS),
+        .loss = arg(c, s, PL_ARG_CROSS_ENTROPY_LOSS),
+        .tokens = tokens_of(c, s, PL_ARG_CROSS_ENTROPY_TOKENS),
+        .token_stride = row_of(c, s, PL_ARG_CROSS_ENTROPY_TOKENS),
+        .first = s->first,
         .rows = s->rows,
         .T = s->T,
         .V = s->cols,
@@ -419,9 +423,9 @@ static void run_cross_entropy(cx *c, const pl_step *s, int ith, int nth)
 static void run_loss_sum(cx *c, const pl_step *s, int ith, int nth)
 {
     const pl_scalars *scalars = scalars_of(c);
-    double *sums = arg(c, s, 0);
+    double *sums = arg(c, s, PL_ARG_LOSS_SUM_SUMS);
     pl_loss_sum a = { .sums = sums + scalars->micro_first,
-                      .loss = arg(c, s, 1),
+                      .loss = arg(c, s, PL_ARG_LOSS_SUM_LOSS),
                       .sequences = s->rows / s->T,
                       .T = s->T };
     c->kernels.loss_sum(&a, ith, nth);
@@ -429,31 +433,59 @@ static void run_loss_sum(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_sumsq(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_sumsq a = { .partial = arg(c, s, 0),
-                   .x = arg(c, s, 1),
+    pl_sumsq a = { .partial = arg(c, s, PL_ARG_SUMSQ_PARTIAL),
+                   .x = arg(c, s, PL_ARG_SUMSQ_G),
                    .count = s->rows };
     c->kernels.sumsq(&a, ith, nth);
 }
 
-/* PyTorch's clip_grad_norm_: min(1, clip / (norm + 1e-6)), on gradients that
- * still carry the loss scale, which the same factor takes off. */
 static void run_clip(cx *c, const pl_step *s, int ith, int nth)
 {
     pl_scalars *scalars = c->memory[c->graph->scalars];
-    const double *partial = arg(c, s, 0);
-    double sum = 0.0;
+    pl_clip a = {
+        .grad_norm = &scalars->grad_norm,
+        .clip = &scalars->clip,
+        .skipped = &scalars->skipped,
+        .partial = arg(c, s, PL_ARG_CLIP_PARTIAL),
+        .count = s->rows,
+        .loss_scale = scalars->loss_scale,
+        .grad_clip = scalars->grad_clip,
+    };
+    c->kernels.clip(&a, ith, nth);
+}
 
-    (void)nth;
-    if (ith != 0)
-        return;
-    for (size_t i = 0; i < s->rows; i++)
-        sum += partial[i];
-    double norm = sqrt(sum) / scalars->loss_scale, clip = 1.0;
-    if (scalars->grad_clip > 0.0f)
-        clip = fmin(1.0, (double)scalars->grad_clip / (norm + 1e-6));
-    scalars->grad_norm = (float)norm;
-    scalars->clip = (float)(clip / scalars->loss_scale);
-    scalars->skipped = isfinite(norm) ? 0u : 1u;
+/* Argument i from element `first` on; NULL where absent. */
+static void *arg_from(cx *c, const pl_step *step, int i, size_t first)
+{
+    unsigned char *memory = arg(c, step, i);
+    if (!memory)
+        return NULL;
+    return memory + first * pl_dtype_bytes(
+                                c->graph->buffers[step->args[i].buffer].dtype);
+}
+
+static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
+{
+    void *w = arg_from(c, s, PL_ARG_ADAMW_W, s->first),
+         *m = arg_from(c, s, PL_ARG_ADAMW_M, s->first),
+         *v = arg_from(c, s, PL_ARG_ADAMW_V, s->first);
+    size_t block = s->first / PL_QUANT_BLOCK;
+    if (storage_of(c, s, PL_ARG_ADAMW_W) == PL_STORE_BF16)
+        a->w_bf16 = w;
+    else
+        a->w = w;
+    if (has(s, PL_ARG_ADAMW_M_SCALES)) {
+        a->m_codes = m;
+        a->v_codes = v;
+        a->m_scales = arg_from(c, s, PL_ARG_ADAMW_M_SCALES, block);
+        a->v_scales = arg_from(c, s, PL_ARG_ADAMW_V_SCALES, block);
+    } else {
+        a->m = m;
+        a->v = v;
+    }
+    a->copy = arg_from(c, s, PL_ARG_ADAMW_COPY, s->first);
+    if (a->copy)
+        a->copy_storage = storage_of(c, s, PL_ARG_ADAMW_COPY);
 }
 
 static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
@@ -462,7 +494,8 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
     double rate = scalars->learning_rate;
     double decay = s->flags & PL_STEP_DECAY ? scalars->weight_decay : 0.0;
     pl_adamw a = {
-        .g = arg(c, s, 1),
+        .g = arg_from(c, s, PL_ARG_ADAMW_G, s->first),
+        .first = s->first,
         .count = s->rows,
         .keep = (float)(1.0 - rate * decay),
         .beta1_rest = (float)(1.0 - scalars->beta1),
@@ -474,30 +507,14 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
         .clip = scalars->clip,
         .seed = scalars->seed,
         .step = scalars->step,
-        .tensor = (uint32_t)s->inner,
+        .tensor = (uint32_t)s->tensor,
     };
-    if (storage_of(c, s, 0) == PL_STORE_BF16)
-        a.w_bf16 = arg(c, s, 0);
-    else
-        a.w = arg(c, s, 0);
-    if (arg(c, s, 4)) {
-        a.m_codes = arg(c, s, 2);
-        a.v_codes = arg(c, s, 3);
-        a.m_scales = arg(c, s, 4);
-        a.v_scales = arg(c, s, 5);
-    } else {
-        a.m = arg(c, s, 2);
-        a.v = arg(c, s, 3);
-    }
-    a.copy = arg(c, s, 6);
-    if (a.copy)
-        a.copy_storage = storage_of(c, s, 6);
     if (scalars->skipped) { /* nothing but a clean start for the next update */
-        size_t begin, end;
-        pl_threads_slice(a.count, ith, nth, &begin, &end);
-        memset(a.g + begin, 0, (end - begin) * sizeof *a.g);
+        pl_clear clear = { a.g, a.count };
+        c->kernels.clear(&clear, ith, nth);
         return;
     }
+    fill_adamw(c, s, &a);
     c->kernels.adamw(&a, ith, nth);
 }
 

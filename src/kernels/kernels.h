@@ -324,6 +324,28 @@ typedef struct pl_sumsq {
     size_t count;
 } pl_sumsq;
 
+/* What AdamW multiplies the gradients with, from the squares of all of them,
+ * which still carry the loss scale: PyTorch's clip_grad_norm_, whose factor
+ * here also takes the loss scale off. In double, the sum in ascending order
+ * from +0: norm   = sqrt(partial[0] + partial[1] + ...) / loss_scale factor =
+ * min(1, grad_clip / (norm + 1e-6)), or 1 if grad_clip is 0 *grad_norm = norm,
+ * *clip = factor / loss_scale, each rounded once; *skipped = 1 if norm isn't
+ * finite, else 0. */
+typedef struct pl_clip {
+    float *grad_norm, *clip;
+    uint32_t *skipped;
+    const double *partial;
+    size_t count;
+    double loss_scale;
+    float grad_clip;
+} pl_clip;
+
+/* x = +0: what a skipped update leaves of the gradients. */
+typedef struct pl_clear {
+    float *x;
+    size_t count;
+} pl_clear;
+
 /* One AdamW step as PyTorch computes it, on g * clip:
  *   w *= 1 - lr * decay;  m += (g - m) * (1 - beta1)
  *   v = v * beta2 + g * g * (1 - beta2)
@@ -341,6 +363,10 @@ typedef struct pl_sumsq {
  *
  * A working copy of the weights, rounded to nearest, is written in the same
  * pass where one is kept.
+ *
+ * A call may cover a part of a tensor: `first` is the element that all pointers
+ * stand at (scales: its block), a multiple of PL_QUANT_BLOCK. The parts'
+ * results are those of the whole.
  *
  * 8 bits: blocks of PL_QUANT_BLOCK elements from the tensor's first on, each
  * with a scale, the largest magnitude. A code c stands for
@@ -362,8 +388,8 @@ enum { PL_QUANT_BLOCK = 256 };
 
 typedef struct pl_adamw {
     float *w, *g, *m, *v;
-    size_t count; /* at most 2^34 */
-    float keep;   /* 1 - lr * decay */
+    size_t first, count; /* first + count at most 2^34 */
+    float keep;          /* 1 - lr * decay */
     float beta1_rest, beta2, beta2_rest;
     float step_size;       /* lr / correction1 */
     float root_correction; /* sqrt(correction2) */
@@ -397,6 +423,8 @@ typedef struct pl_adamw {
     X(cross_entropy)                                                           \
     X(loss_sum)                                                                \
     X(sumsq)                                                                   \
+    X(clip)                                                                    \
+    X(clear)                                                                   \
     X(adamw)
 
 /* Which bits a set of kernels gives: sets with one number give the same, for

@@ -11,9 +11,9 @@ static pl_step *matmul_dx(builder *b, int layer, pl_param_kind weight,
     pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, layer);
     step->cols = param.rows;
     step->inner = param.cols;
-    pl_build_rows(b, step, PL_WRITE, dx);
-    pl_build_rows(b, step, PL_READ, dy);
-    pl_step_arg(step, PL_READ, pl_build_factor(b, weight, layer));
+    pl_build_rows(b, step, PL_ARG_MATMUL_T_Y, dx);
+    pl_build_rows(b, step, PL_ARG_MATMUL_T_X, dy);
+    pl_step_arg(step, PL_ARG_MATMUL_T_W, pl_build_factor(b, weight, layer));
     return step;
 }
 
@@ -27,26 +27,29 @@ static pl_buffer_id behind_dropout(builder *b, int layer, const char *what,
                                       PL_F32, b->rows, b->s->C);
     pl_step *step = pl_build_dropped(b, PL_OP_DROP, layer, site);
     step->cols = b->s->C;
-    pl_step_arg(step, PL_WRITE, dy);
-    pl_step_arg(step, PL_READ, dx);
+    pl_step_arg(step, PL_ARG_DROP_Y, dy);
+    pl_step_arg(step, PL_ARG_DROP_X, dx);
     return dy;
 }
 
-/* dx += the layernorm's gradient. */
-static void layernorm_backward(builder *b, int layer, pl_param_kind weight,
-                               pl_buffer_id dx, pl_buffer_id dy, pl_buffer_id x,
-                               pl_buffer_id stats)
+void pl_build_layernorm_backward(builder *b, int layer, pl_param_kind weight,
+                                 pl_access how, pl_buffer_id dx,
+                                 pl_buffer_id dy, pl_buffer_id x,
+                                 pl_buffer_id stats)
 {
     pl_step *step = pl_build_step(b, PL_OP_LAYERNORM_BWD, layer);
     step->cols = b->s->C;
-    pl_build_rows(b, step, PL_UPDATE, dx);
-    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, weight, layer));
-    pl_step_arg(step, PL_UPDATE,
+    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_DX, dx);
+    pl_step_access(step, PL_ARG_LAYERNORM_BWD_DX, how);
+    pl_step_arg(step, PL_ARG_LAYERNORM_BWD_DWEIGHT,
+                pl_build_gradient(b, weight, layer));
+    pl_step_arg(step, PL_ARG_LAYERNORM_BWD_DBIAS,
                 pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
-    pl_build_rows(b, step, PL_READ, dy);
-    pl_build_rows(b, step, PL_READ, x);
-    pl_build_rows(b, step, PL_READ, stats);
-    pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
+    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_DY, dy);
+    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_X, x);
+    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_STATS, stats);
+    pl_step_arg(step, PL_ARG_LAYERNORM_BWD_WEIGHT,
+                pl_build_weight(b, weight, layer));
 }
 
 static pl_buffer_id gradient_of(builder *b, int layer, const char *what,
@@ -69,12 +72,13 @@ static void mlp_backward_rows(builder *b, int layer, block *k, const block *had,
     }
     pl_build_matmul_gradients(b, layer, PL_MLP_W, k->gelu, dy);
     pl_step *step = matmul_dx(b, layer, PL_MLP_W, dfc, dy);
-    pl_build_rows(b, step, PL_READ, k->fc); /* dfc *= GELU'(fc) */
+    pl_build_rows(b, step, PL_ARG_MATMUL_T_FC, k->fc); /* dfc *= GELU'(fc) */
     if (had->ln2 == PL_NO_BUFFER && had->fc != PL_NO_BUFFER)
         pl_build_ln2(b, layer, k);
     pl_build_matmul_gradients(b, layer, PL_FC_W, k->ln2, dfc);
     matmul_dx(b, layer, PL_FC_W, dln2, dfc);
-    layernorm_backward(b, layer, PL_LN2_W, dx, dln2, k->mid, k->stat2);
+    pl_build_layernorm_backward(b, layer, PL_LN2_W, PL_UPDATE, dx, dln2, k->mid,
+                                k->stat2);
 }
 
 static void mlp_backward(builder *b, int layer, block *k, pl_buffer_id dx)
@@ -102,18 +106,19 @@ static void attention_backward(builder *b, int layer, block *k, pl_buffer_id dx)
                                      PL_DROP_ATTENTION);
     step->heads = b->s->H;
     step->inner = b->s->D;
-    pl_step_arg(step, PL_WRITE, dqkv);
-    pl_step_arg(step, PL_READ, datt);
-    pl_step_arg(step, PL_READ, k->qkv);
-    pl_step_arg(step, PL_READ, k->att);
-    pl_step_arg(step, PL_READ, k->lse);
-    pl_step_arg(step, PL_SCRATCH, scratch);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_DQKV, dqkv);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_DATT, datt);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_QKV, k->qkv);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_ATT, k->att);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_LSE, k->lse);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_SCRATCH, scratch);
     if (k->ln1 == PL_NO_BUFFER)
         pl_build_ln1(b, layer, k);
     pl_build_matmul_gradients(b, layer, PL_QKV_W, k->ln1, dqkv);
     pl_buffer_id dln1 = gradient_of(b, layer, "dln1", b->s->C);
     matmul_dx(b, layer, PL_QKV_W, dln1, dqkv);
-    layernorm_backward(b, layer, PL_LN1_W, dx, dln1, k->x, k->stat1);
+    pl_build_layernorm_backward(b, layer, PL_LN1_W, PL_UPDATE, dx, dln1, k->x,
+                                k->stat1);
 }
 
 void pl_build_block_backward(builder *b, int layer, block *k, pl_buffer_id dx)

@@ -77,28 +77,32 @@ int pl_build_next_chunk(builder *b)
     return 0;
 }
 
-void pl_build_rows(const builder *b, pl_step *step, pl_access access,
+void pl_build_rows(const builder *b, pl_step *step, int arg,
                    pl_buffer_id buffer)
 {
     int whole = !b->graph->status &&
                 b->graph->buffers[buffer].shape.rows == b->rows;
-    pl_step_rows(step, access, buffer, whole ? b->row : 0);
+    pl_step_rows(step, arg, buffer, whole ? b->row : 0);
 }
 
 pl_step *pl_build_step(builder *b, pl_op op, int layer)
 {
     pl_step *step = pl_graph_step(b->graph, b->program, op);
-    step->layer = layer;
-    step->rows = b->chunk && b->chunk < b->rows - b->row ? b->chunk
-                                                         : b->rows - b->row;
-    step->T = b->T;
-    step->flags = b->flags;
+    const pl_op_info *info = pl_op_of(op);
+    unsigned flags = b->flags;
     if (b->s->activation == PL_ACT_GELU_TANH)
-        step->flags |= PL_STEP_GELU_TANH; /* only the two GELU ops read it */
-    if (b->gpt->layout.dtype == PL_BF16)  /* only products with weights do */
-        step->flags |= PL_STEP_ROUND_BF16;
+        flags |= PL_STEP_GELU_TANH;
+    if (b->gpt->layout.dtype == PL_BF16)
+        flags |= PL_STEP_ROUND_BF16;
     if (b->gpt->layout.dtype == PL_F16)
-        step->flags |= PL_STEP_ROUND_F16;
+        flags |= PL_STEP_ROUND_F16;
+    step->layer = layer;
+    step->flags = flags & info->flags;
+    if (info->constants & PL_ROWS)
+        step->rows = b->chunk && b->chunk < b->rows - b->row ? b->chunk
+                                                             : b->rows - b->row;
+    if (info->constants & PL_T)
+        step->T = b->T;
     return step;
 }
 
@@ -117,15 +121,15 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
     pl_step *step = pl_build_step(b, PL_OP_MATMUL_DW, layer);
     step->inner = param.rows;
     step->cols = param.cols;
-    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, weight, layer));
-    pl_build_rows(b, step, PL_READ, x);
-    pl_build_rows(b, step, PL_READ, dy);
+    pl_step_arg(step, PL_ARG_MATMUL_DW_DW, pl_build_gradient(b, weight, layer));
+    pl_build_rows(b, step, PL_ARG_MATMUL_DW_X, x);
+    pl_build_rows(b, step, PL_ARG_MATMUL_DW_DY, dy);
     if (b->s->bias == PL_BIAS_ALL) { /* the bias is the table's next row */
         step = pl_build_step(b, PL_OP_COLUMN_SUM, layer);
         step->cols = param.cols;
-        pl_step_arg(step, PL_UPDATE,
+        pl_step_arg(step, PL_ARG_COLUMN_SUM_SUM,
                     pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
-        pl_build_rows(b, step, PL_READ, dy);
+        pl_build_rows(b, step, PL_ARG_COLUMN_SUM_X, dy);
     }
 }
 

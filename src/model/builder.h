@@ -63,10 +63,11 @@ void pl_build_begin_chunks(builder *b);
 int pl_build_next_chunk(builder *b);
 
 /* An argument that has rows: the step sees those that it is written for. */
-void pl_build_rows(const builder *b, pl_step *step, pl_access access,
+void pl_build_rows(const builder *b, pl_step *step, int arg,
                    pl_buffer_id buffer);
 
-/* Appends a step with the builder's rows, T and flags. */
+/* Appends a step with the builder's rows, T and flags, as far as its op has
+ * them. */
 pl_step *pl_build_step(builder *b, pl_op op, int layer);
 /* The same, with a mask keyed by `site` (a pl_dropout_site). */
 pl_step *pl_build_dropped(builder *b, pl_op op, int layer, unsigned site);
@@ -97,6 +98,13 @@ pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
                           pl_buffer_id *stats);
 
 /* ---- backward.c ---- */
+
+/* dx += the layernorm's gradient, or (PL_WRITE) is that; its weights' gradients
+ * are added to. */
+void pl_build_layernorm_backward(builder *b, int layer, pl_param_kind weight,
+                                 pl_access how, pl_buffer_id dx,
+                                 pl_buffer_id dy, pl_buffer_id x,
+                                 pl_buffer_id stats);
 
 /* Computes again what the level did not keep, then the block's gradients.
  * dx comes in as the gradient of the block's output and goes out as that of

@@ -3,67 +3,21 @@
 
 #include <math.h>
 
-/* A product with few rows spends more of its time packing weights: so many
- * rows cost what the packing does. */
-static const double packing_rows = 8.0;
-
-/* Units per second of one AVX2 core at 3 GHz, from bench and profiles of the
- * plain kernels; only their ratios matter until the machine is measured. */
-static const double built_in[PL_OP_COUNT] = {
-    [PL_OP_EMBED] = 1.0e9,        [PL_OP_EMBED_BWD] = 0.5e9,
-    [PL_OP_LAYERNORM] = 1.2e9,    [PL_OP_LAYERNORM_BWD] = 0.5e9,
-    [PL_OP_MATMUL] = 80e9,        [PL_OP_MATMUL_T] = 80e9,
-    [PL_OP_MATMUL_DW] = 80e9,     [PL_OP_COLUMN_SUM] = 2.0e9,
-    [PL_OP_ATTENTION] = 40e9,     [PL_OP_ATTENTION_BWD] = 50e9,
-    [PL_OP_CACHE_APPEND] = 2.0e9, [PL_OP_ATTENTION_CACHED] = 10e9,
-    [PL_OP_GELU] = 0.8e9,         [PL_OP_DROP] = 1.0e9,
-    [PL_OP_CARRY] = 2.0e9,        [PL_OP_CROSS_ENTROPY] = 0.6e9,
-    [PL_OP_LOSS_SUM] = 1.0e9,     [PL_OP_SUMSQ] = 2.5e9,
-    [PL_OP_CLIP] = 1.0e9,         [PL_OP_ADAMW] = 0.7e9,
-};
-
 pl_rates pl_rates_built_in(size_t threads)
 {
     pl_rates rates = { .source = PL_RATES_BUILT_IN,
                        .barrier_seconds = threads > 1 ? 1e-6 : 1e-7 };
     for (int op = 0; op < PL_OP_COUNT; op++)
-        rates.per_second[op] = built_in[op] * (double)threads;
+        rates.per_second[op] = pl_op_of((pl_op)op)->per_second *
+                               (double)threads;
     return rates;
-}
-
-double pl_cost_units(const pl_step *step)
-{
-    double rows = (double)step->rows, cols = (double)step->cols;
-    double attention = rows * (double)step->T * (double)step->heads *
-                       (double)step->inner; /* half of T keys, 2 flops each */
-    switch (step->op) {
-    case PL_OP_MATMUL:
-    case PL_OP_MATMUL_T:
-        return 2.0 * (rows + packing_rows) * cols * (double)step->inner;
-    case PL_OP_MATMUL_DW:
-        return 2.0 * rows * cols * (double)step->inner;
-    case PL_OP_ATTENTION:
-    case PL_OP_ATTENTION_CACHED:
-        return 2.0 * attention;
-    case PL_OP_ATTENTION_BWD:
-        return 5.0 * attention;
-    case PL_OP_LOSS_SUM:
-    case PL_OP_SUMSQ:
-    case PL_OP_CLIP:
-    case PL_OP_ADAMW:
-        return rows;
-    case PL_OP_FETCH:
-        return 0.0;
-    default:
-        return rows * cols;
-    }
 }
 
 double pl_cost_step(const pl_step *step, const pl_rates *rates)
 {
     const double rate = rates->per_second[step->op];
     return rates->barrier_seconds +
-           (rate > 0.0 ? pl_cost_units(step) / rate : 0.0);
+           (rate > 0.0 ? pl_step_work(step) / rate : 0.0);
 }
 
 static double steps_seconds(const pl_program *program, const pl_rates *rates,
@@ -106,7 +60,7 @@ void pl_cost_observe(pl_observed *seen, const pl_gpt *gpt,
         if (!(step_seconds[at] > 0.0))
             continue;
         seen->seconds[step->op] += step_seconds[at];
-        seen->units[step->op] += pl_cost_units(step) * times;
+        seen->units[step->op] += pl_step_work(step) * times;
         seen->steps[step->op] += times;
         if (seen->least_seconds == 0.0 || mean < seen->least_seconds)
             seen->least_seconds = mean;

@@ -26,9 +26,6 @@ typedef struct pl_rates {
 /* The built-in table for `threads` threads. */
 pl_rates pl_rates_built_in(size_t threads);
 
-/* Work of a step: flops for products and attention, elements for the rest. */
-double pl_cost_units(const pl_step *step);
-
 /* Seconds of one step. */
 double pl_cost_step(const pl_step *step, const pl_rates *rates);
 

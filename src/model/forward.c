@@ -9,10 +9,10 @@ pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens)
                                          b->s->C);
     pl_step *step = pl_build_dropped(b, PL_OP_EMBED, -1, PL_DROP_EMBED);
     step->cols = b->s->C;
-    pl_step_arg(step, PL_WRITE, x);
-    pl_step_arg(step, PL_READ, tokens);
-    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_WTE, -1));
-    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_WPE, -1));
+    pl_step_arg(step, PL_ARG_EMBED_X, x);
+    pl_step_arg(step, PL_ARG_EMBED_TOKENS, tokens);
+    pl_step_arg(step, PL_ARG_EMBED_WTE, pl_build_weight(b, PL_WTE, -1));
+    pl_step_arg(step, PL_ARG_EMBED_WPE, pl_build_weight(b, PL_WPE, -1));
     return x;
 }
 
@@ -21,11 +21,12 @@ static void layernorm(builder *b, int layer, pl_param_kind weight,
 {
     pl_step *step = pl_build_step(b, PL_OP_LAYERNORM, layer);
     step->cols = b->s->C;
-    pl_build_rows(b, step, PL_WRITE, y);
-    pl_build_rows(b, step, PL_WRITE, stats);
-    pl_build_rows(b, step, PL_READ, x);
-    pl_step_arg(step, PL_READ, pl_build_weight(b, weight, layer));
-    pl_step_arg(step, PL_READ,
+    pl_build_rows(b, step, PL_ARG_LAYERNORM_Y, y);
+    pl_build_rows(b, step, PL_ARG_LAYERNORM_STATS, stats);
+    pl_build_rows(b, step, PL_ARG_LAYERNORM_X, x);
+    pl_step_arg(step, PL_ARG_LAYERNORM_WEIGHT,
+                pl_build_weight(b, weight, layer));
+    pl_step_arg(step, PL_ARG_LAYERNORM_BIAS,
                 pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
 }
 
@@ -37,10 +38,10 @@ static pl_step *matmul(builder *b, int layer, pl_param_kind weight,
     pl_step *step = pl_build_step(b, PL_OP_MATMUL, layer);
     step->inner = param.rows;
     step->cols = param.cols;
-    pl_build_rows(b, step, PL_WRITE, y);
-    pl_build_rows(b, step, PL_READ, x);
-    pl_step_arg(step, PL_READ, pl_build_factor(b, weight, layer));
-    pl_step_arg(step, PL_READ,
+    pl_build_rows(b, step, PL_ARG_MATMUL_Y, y);
+    pl_build_rows(b, step, PL_ARG_MATMUL_X, x);
+    pl_step_arg(step, PL_ARG_MATMUL_W, pl_build_factor(b, weight, layer));
+    pl_step_arg(step, PL_ARG_MATMUL_BIAS,
                 pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
     return step;
 }
@@ -53,8 +54,7 @@ static void matmul_onto(builder *b, int layer, pl_param_kind weight,
     pl_step *step = matmul(b, layer, weight, y, x);
     step->site = site;
     step->dropout = b->dropout;
-    pl_step_arg(step, PL_READ, PL_NO_BUFFER);
-    pl_build_rows(b, step, PL_READ, from);
+    pl_build_rows(b, step, PL_ARG_MATMUL_RESIDUAL, from);
 }
 
 void pl_build_ln1(builder *b, int layer, block *k)
@@ -80,16 +80,16 @@ static void attend_cached(builder *b, int layer, block *k)
     pl_step *step = pl_build_step(b, PL_OP_CACHE_APPEND, layer);
     step->heads = b->s->H;
     step->inner = b->s->D;
-    pl_step_arg(step, PL_UPDATE, cache);
-    pl_step_arg(step, PL_READ, k->qkv);
+    pl_step_arg(step, PL_ARG_CACHE_APPEND_CACHE, cache);
+    pl_step_arg(step, PL_ARG_CACHE_APPEND_QKV, k->qkv);
     pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
     step = pl_build_step(b, PL_OP_ATTENTION_CACHED, layer);
     step->heads = b->s->H;
     step->inner = b->s->D;
-    pl_step_arg(step, PL_WRITE, k->att);
-    pl_step_arg(step, PL_READ, k->qkv);
-    pl_step_arg(step, PL_READ, cache);
-    pl_step_arg(step, PL_SCRATCH, scratch);
+    pl_step_arg(step, PL_ARG_ATTENTION_CACHED_ATT, k->att);
+    pl_step_arg(step, PL_ARG_ATTENTION_CACHED_QKV, k->qkv);
+    pl_step_arg(step, PL_ARG_ATTENTION_CACHED_CACHE, cache);
+    pl_step_arg(step, PL_ARG_ATTENTION_CACHED_SCRATCH, scratch);
 }
 
 void pl_build_att(builder *b, int layer, block *k)
@@ -107,10 +107,10 @@ void pl_build_att(builder *b, int layer, block *k)
                                      PL_DROP_ATTENTION);
     step->heads = b->s->H;
     step->inner = b->s->D;
-    pl_step_arg(step, PL_WRITE, k->att);
-    pl_step_arg(step, PL_WRITE, k->lse);
-    pl_step_arg(step, PL_READ, k->qkv);
-    pl_step_arg(step, PL_SCRATCH, scratch);
+    pl_step_arg(step, PL_ARG_ATTENTION_ATT, k->att);
+    pl_step_arg(step, PL_ARG_ATTENTION_LSE, k->lse);
+    pl_step_arg(step, PL_ARG_ATTENTION_QKV, k->qkv);
+    pl_step_arg(step, PL_ARG_ATTENTION_SCRATCH, scratch);
 }
 
 void pl_build_mid(builder *b, int layer, block *k)
@@ -150,7 +150,7 @@ void pl_build_fc(builder *b, int layer, block *k)
     make_fc(b, layer, k);
     make_gelu(b, layer, k);
     pl_step *step = matmul(b, layer, PL_FC_W, k->fc, k->ln2);
-    pl_build_rows(b, step, PL_WRITE, k->gelu);
+    pl_build_rows(b, step, PL_ARG_MATMUL_GELU, k->gelu);
 }
 
 void pl_build_gelu(builder *b, int layer, block *k)
@@ -158,8 +158,8 @@ void pl_build_gelu(builder *b, int layer, block *k)
     make_gelu(b, layer, k);
     pl_step *step = pl_build_step(b, PL_OP_GELU, layer);
     step->cols = 4 * b->s->C;
-    pl_build_rows(b, step, PL_WRITE, k->gelu);
-    pl_build_rows(b, step, PL_READ, k->fc);
+    pl_build_rows(b, step, PL_ARG_GELU_Y, k->gelu);
+    pl_build_rows(b, step, PL_ARG_GELU_X, k->fc);
 }
 
 /* The GELU alone, where nobody asks for what it is of. */

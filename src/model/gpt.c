@@ -57,34 +57,33 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
         step->rows = rows;
         step->cols = V;
         step->inner = C;
-        pl_step_arg(step, PL_WRITE, logits);
-        pl_step_rows(step, PL_READ, lnf, row);
-        pl_step_arg(step, PL_READ, head);
+        pl_step_arg(step, PL_ARG_MATMUL_T_Y, logits);
+        pl_step_rows(step, PL_ARG_MATMUL_T_X, lnf, row);
+        pl_step_arg(step, PL_ARG_MATMUL_T_W, head);
         step = pl_build_step(b, PL_OP_CROSS_ENTROPY, -1);
         step->rows = rows;
         step->cols = V;
-        step->inner = row;
+        step->first = row;
         step->flags |= train ? PL_STEP_GRADIENT : 0;
-        pl_step_arg(step, PL_UPDATE, logits);
-        pl_step_arg(step, PL_WRITE, loss);
-        pl_step_arg(step, PL_READ, tokens);
+        pl_step_arg(step, PL_ARG_CROSS_ENTROPY_LOGITS, logits);
+        pl_step_arg(step, PL_ARG_CROSS_ENTROPY_LOSS, loss);
+        pl_step_arg(step, PL_ARG_CROSS_ENTROPY_TOKENS, tokens);
         if (!train)
             continue;
         step = pl_build_step(b, PL_OP_MATMUL, -1);
         step->rows = rows;
         step->cols = C;
         step->inner = V;
-        pl_step_rows(step, PL_WRITE, dlnf, row);
-        pl_step_arg(step, PL_READ, logits);
-        pl_step_arg(step, PL_READ, head);
-        pl_step_arg(step, PL_READ, PL_NO_BUFFER);
+        pl_step_rows(step, PL_ARG_MATMUL_Y, dlnf, row);
+        pl_step_arg(step, PL_ARG_MATMUL_X, logits);
+        pl_step_arg(step, PL_ARG_MATMUL_W, head);
         step = pl_build_step(b, PL_OP_MATMUL_DW, -1);
         step->rows = rows;
         step->cols = C;
         step->inner = V;
-        pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, kind, -1));
-        pl_step_arg(step, PL_READ, logits);
-        pl_step_rows(step, PL_READ, lnf, row);
+        pl_step_arg(step, PL_ARG_MATMUL_DW_DW, pl_build_gradient(b, kind, -1));
+        pl_step_arg(step, PL_ARG_MATMUL_DW_X, logits);
+        pl_step_rows(step, PL_ARG_MATMUL_DW_DY, lnf, row);
     }
     return dlnf;
 }
@@ -93,8 +92,8 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
 static void loss_sum(builder *b, pl_buffer_id sums, pl_buffer_id loss)
 {
     pl_step *step = pl_build_step(b, PL_OP_LOSS_SUM, -1);
-    pl_step_arg(step, PL_UPDATE, sums);
-    pl_step_arg(step, PL_READ, loss);
+    pl_step_arg(step, PL_ARG_LOSS_SUM_SUMS, sums);
+    pl_step_arg(step, PL_ARG_LOSS_SUM_LOSS, loss);
 }
 
 /* ---- training ---- */
@@ -110,35 +109,20 @@ static void embedding_backward(builder *b, pl_buffer_id tokens, pl_buffer_id dx)
                                              PL_F32, rows, b->s->C);
         pl_step *step = pl_build_step(b, PL_OP_CARRY, -1);
         step->cols = b->s->C;
-        pl_step_arg(step, PL_UPDATE, carry);
-        pl_step_arg(step, PL_READ, dx);
+        pl_step_arg(step, PL_ARG_CARRY_BATCH, carry);
+        pl_step_arg(step, PL_ARG_CARRY_X, dx);
         pl_graph_end_loop(b->graph, b->program);
         b->rows = rows;
         dx = carry;
     }
     pl_step *step = pl_build_dropped(b, PL_OP_EMBED_BWD, -1, PL_DROP_EMBED);
     step->cols = b->s->C;
-    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_WTE, -1));
-    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_WPE, -1));
-    pl_step_arg(step, PL_READ, dx);
-    pl_step_arg(step, PL_READ, tokens);
+    pl_step_arg(step, PL_ARG_EMBED_BWD_DWTE, pl_build_gradient(b, PL_WTE, -1));
+    pl_step_arg(step, PL_ARG_EMBED_BWD_DWPE, pl_build_gradient(b, PL_WPE, -1));
+    pl_step_arg(step, PL_ARG_EMBED_BWD_DX, dx);
+    pl_step_arg(step, PL_ARG_EMBED_BWD_TOKENS, tokens);
     if (layout->micro == layout->batch)
         pl_graph_end_loop(b->graph, b->program);
-}
-
-static void final_layernorm_backward(builder *b, pl_buffer_id dx,
-                                     pl_buffer_id dlnf, pl_buffer_id x,
-                                     pl_buffer_id stats)
-{
-    pl_step *step = pl_build_step(b, PL_OP_LAYERNORM_BWD, -1);
-    step->cols = b->s->C;
-    pl_step_arg(step, PL_WRITE, dx);
-    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_LNF_W, -1));
-    pl_step_arg(step, PL_UPDATE, pl_build_gradient(b, PL_LNF_B, -1));
-    pl_step_arg(step, PL_READ, dlnf);
-    pl_step_arg(step, PL_READ, x);
-    pl_step_arg(step, PL_READ, stats);
-    pl_step_arg(step, PL_READ, pl_build_weight(b, PL_LNF_W, -1));
 }
 
 static void build_train(builder *b)
@@ -181,7 +165,7 @@ static void build_train(builder *b)
     loss_sum(b, gpt->train_sums, loss);
     pl_buffer_id dx = pl_build_buffer(b, -1, "dx", PL_CLASS_TRANSIENT, PL_F32,
                                       b->rows, b->s->C);
-    final_layernorm_backward(b, dx, dlnf, x, stats);
+    pl_build_layernorm_backward(b, -1, PL_LNF_W, PL_WRITE, dx, dlnf, x, stats);
     for (size_t l = b->s->L; l-- > 0;)
         pl_build_block_backward(b, (int)l, &blocks[l], dx);
     embedding_backward(b, gpt->train_tokens, dx);
@@ -210,28 +194,28 @@ static void build_update(builder *b)
             continue;
         pl_step *step = pl_build_step(b, PL_OP_SUMSQ, param.layer);
         step->rows = param.rows * param.cols;
-        pl_step_rows(step, PL_WRITE, partial, row);
-        pl_step_arg(step, PL_READ, gpt->gradients[i]);
+        pl_step_rows(step, PL_ARG_SUMSQ_PARTIAL, partial, row);
+        pl_step_arg(step, PL_ARG_SUMSQ_G, gpt->gradients[i]);
         row += (step->rows + PL_SUMSQ_BLOCK - 1) / PL_SUMSQ_BLOCK;
     }
     pl_step *step = pl_build_step(b, PL_OP_CLIP, -1);
     step->rows = partials;
-    pl_step_arg(step, PL_READ, partial);
+    pl_step_arg(step, PL_ARG_CLIP_PARTIAL, partial);
     for (size_t i = 0; i < slots; i++) {
         pl_param param = pl_param_at(b->s, i);
         if (gpt->gradients[i] == PL_NO_BUFFER)
             continue;
         step = pl_build_step(b, PL_OP_ADAMW, param.layer);
         step->rows = param.rows * param.cols;
-        step->inner = i;
+        step->tensor = i;
         step->flags |= param.is_2d ? PL_STEP_DECAY : 0;
-        pl_step_arg(step, PL_UPDATE, gpt->weights[i]);
-        pl_step_arg(step, PL_UPDATE, gpt->gradients[i]);
-        pl_step_arg(step, PL_UPDATE, gpt->m[i]);
-        pl_step_arg(step, PL_UPDATE, gpt->v[i]);
-        pl_step_arg(step, PL_UPDATE, gpt->m_scales[i]);
-        pl_step_arg(step, PL_UPDATE, gpt->v_scales[i]);
-        pl_step_arg(step, PL_WRITE, gpt->copies[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_W, gpt->weights[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_G, gpt->gradients[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_M, gpt->m[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_V, gpt->v[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_M_SCALES, gpt->m_scales[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_V_SCALES, gpt->v_scales[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_COPY, gpt->copies[i]);
     }
 }
 
@@ -309,13 +293,14 @@ static void build_sample(builder *b)
     pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, -1);
     step->cols = b->s->V;
     step->inner = b->s->C;
-    pl_step_arg(step, PL_WRITE, gpt->sample_logits);
-    pl_step_arg(step, PL_READ, lnf);
-    pl_step_arg(step, PL_READ, pl_build_factor(b, pl_param_head(b->s), -1));
+    pl_step_arg(step, PL_ARG_MATMUL_T_Y, gpt->sample_logits);
+    pl_step_arg(step, PL_ARG_MATMUL_T_X, lnf);
+    pl_step_arg(step, PL_ARG_MATMUL_T_W,
+                pl_build_factor(b, pl_param_head(b->s), -1));
     /* the host's copy to choose from: written by it, after the last step */
     step = pl_build_step(b, PL_OP_FETCH, -1);
-    pl_step_arg(step, PL_WRITE, gpt->sample_work);
-    pl_step_arg(step, PL_READ, gpt->sample_logits);
+    pl_step_arg(step, PL_ARG_FETCH_TO, gpt->sample_work);
+    pl_step_arg(step, PL_ARG_FETCH_FROM, gpt->sample_logits);
     pl_graph_end_loop(b->graph, PL_SAMPLE);
     b->cache = NULL;
 }
@@ -337,8 +322,8 @@ static void build_save(builder *b)
             if (sets[set][i] == PL_NO_BUFFER)
                 continue;
             pl_step *step = pl_build_step(b, PL_OP_FETCH, -1);
-            pl_step_arg(step, PL_WRITE, gpt->slice);
-            pl_step_arg(step, PL_READ, sets[set][i]);
+            pl_step_arg(step, PL_ARG_FETCH_TO, gpt->slice);
+            pl_step_arg(step, PL_ARG_FETCH_FROM, sets[set][i]);
         }
 }
 

@@ -2,6 +2,8 @@
 #include "plan/graph.h"
 #include "base/check.h"
 
+#include <stdio.h>
+
 static const struct {
     const char *name;
     int lives;
@@ -10,12 +12,6 @@ static const struct {
     [id] = { text, lives_throughout },
     PL_CLASS_TABLE(PL_CLASS_ROW)
 #undef PL_CLASS_ROW
-};
-
-static const char *const op_names[] = {
-#define PL_OP_ROW(id, text) [id] = text,
-    PL_OP_TABLE(PL_OP_ROW)
-#undef PL_OP_ROW
 };
 
 static const char *const program_names[] = {
@@ -32,11 +28,6 @@ const char *pl_class_name(pl_class class)
 int pl_class_lives_throughout(pl_class class)
 {
     return classes[class].lives;
-}
-
-const char *pl_op_name(pl_op op)
-{
-    return op_names[op];
 }
 
 const char *pl_program_name(pl_program_id program)
@@ -88,20 +79,8 @@ pl_step *pl_graph_step(pl_graph *graph, pl_program_id program, pl_op op)
                                      p->n_steps + 1, sizeof *p->steps,
                                      &graph->error);
     pl_step *step = graph->status ? &graph->nowhere : &p->steps[p->n_steps++];
-    *step = (pl_step){ .op = op, .layer = -1 };
+    *step = pl_step_make(op);
     return step;
-}
-
-void pl_step_rows(pl_step *step, pl_access access, pl_buffer_id buffer,
-                  size_t row)
-{
-    PL_CHECK(step->n_args < PL_MAX_ARGS);
-    step->args[step->n_args++] = (pl_arg){ buffer, access, row };
-}
-
-void pl_step_arg(pl_step *step, pl_access access, pl_buffer_id buffer)
-{
-    pl_step_rows(step, access, buffer, 0);
 }
 
 void pl_graph_end_loop(pl_graph *graph, pl_program_id program)
@@ -142,10 +121,29 @@ static void close_lifetime(pl_buffer *buffer, const pl_program *program)
         buffer->first = 0; /* collected by the loop, used after it */
 }
 
-static void check_rows(const pl_graph *graph, const pl_arg *arg)
+/* Against the signature; who is wrong is named by step and argument. */
+static void check_step(const pl_graph *graph, const pl_step *step)
 {
-    PL_CHECK((size_t)arg->buffer < graph->n_buffers);
-    PL_CHECK(arg->row < graph->buffers[arg->buffer].shape.rows);
+    const pl_op_info *info = pl_op_of(step->op);
+    const char *wrong = pl_step_wrong(step);
+    for (int i = 0; i < info->n_args && !wrong; i++) {
+        const pl_arg *arg = &step->args[i];
+        if (arg->buffer == PL_NO_BUFFER)
+            continue;
+        PL_CHECK((size_t)arg->buffer < graph->n_buffers);
+        const pl_buffer *buffer = &graph->buffers[arg->buffer];
+        PL_CHECK(arg->row < buffer->shape.rows);
+        size_t left = (buffer->shape.rows - arg->row) * buffer->shape.cols;
+        if (!(info->args[i].dtypes >> buffer->dtype & 1) ||
+            pl_step_elements(step, i) > left)
+            wrong = info->args[i].name;
+    }
+    if (wrong) {
+        char text[128];
+        snprintf(text, sizeof text, "the signature of %s (layer %d), its %s,",
+                 info->name, step->layer, wrong);
+        pl_check_failed(__FILE__, __LINE__, text);
+    }
 }
 
 /* Notes the uses of one program, in the order of its steps. */
@@ -155,11 +153,11 @@ static void note_program(pl_graph *graph, int id)
     PL_CHECK(program->loop_steps <= program->n_steps);
     for (size_t at = 0; at < program->n_steps; at++) {
         const pl_step *step = &program->steps[at];
-        for (int i = 0; i < step->n_args; i++) {
+        check_step(graph, step);
+        for (int i = 0; i < pl_op_of(step->op)->n_args; i++) {
             const pl_arg *arg = &step->args[i];
             if (arg->buffer == PL_NO_BUFFER)
                 continue;
-            check_rows(graph, arg);
             note_use(&graph->buffers[arg->buffer], program, id, at,
                      arg->access);
         }
@@ -171,7 +169,7 @@ static void check_scratch(const pl_graph *graph, const pl_program *program)
 {
     for (size_t at = 0; at < program->n_steps; at++) {
         const pl_step *step = &program->steps[at];
-        for (int i = 0; i < step->n_args; i++) {
+        for (int i = 0; i < pl_op_of(step->op)->n_args; i++) {
             const pl_arg *arg = &step->args[i];
             PL_CHECK(arg->access != PL_SCRATCH || arg->buffer == PL_NO_BUFFER ||
                      (graph->buffers[arg->buffer].first == at &&

@@ -52,7 +52,7 @@ expect 5 "$PLIMSOLL" plan --batch_size=1073741824 --block_size=1073741824 \
 says 'larger than any address space'
 
 expect 0 "$PLIMSOLL" plan --n_layer=1 --steps
-says '^ +0  embed +w:train.embedding r:train.tokens'
+says '^ +0  embed +w:x=train.embedding r:tokens=train.tokens'
 
 # where nothing fits: what would
 expect 5 "$PLIMSOLL" plan "$configs/train_fineweb.py" --memory=1GB

@@ -126,6 +126,76 @@ static void small_case(const pl_kernels *set, const void *of, int nth,
     }
 }
 
+/* ---- a tensor in parts ---- */
+
+/* The call's arguments for elements first .. first + count - 1. */
+static pl_adamw part_of(const pl_adamw *whole, size_t first, size_t count)
+{
+    pl_adamw a = *whole;
+    const size_t block = first / PL_QUANT_BLOCK;
+    a.first = first;
+    a.count = count;
+    a.g += first;
+    if (a.w_bf16)
+        a.w_bf16 += first;
+    else
+        a.w += first;
+    if (a.copy)
+        a.copy += first;
+    if (a.m_codes) {
+        a.m_codes += first;
+        a.v_codes += first;
+        a.m_scales += block;
+        a.v_scales += block;
+    } else {
+        a.m += first;
+        a.v += first;
+    }
+    return a;
+}
+
+static void parts_of_a_tensor_take_the_steps_of_the_whole(void **unused)
+{
+    enum { N = 5 * PL_QUANT_BLOCK + 67, CUT = 2 * PL_QUANT_BLOCK };
+    (void)unused;
+    for (int isa = -1; isa <= (int)pl_cpu_isa(); isa++)
+        for (int form = 0; form < 12; form++) {
+            const pl_kernels set = isa < 0 ? pl_kernels_ref()
+                                           : pl_kernels_for((pl_isa)isa);
+            const shape s = { N, form & 1, form >> 1 & 1,
+                              (pl_storage)(form / 4) };
+            state at[2] = { state_make(N), state_make(N) };
+            for (int cut = 0; cut < 2; cut++) {
+                uint32_t seed = 7;
+                const pl_adamw args = make_args(&at[cut], &s),
+                               head = part_of(&args, 0, CUT),
+                               tail = part_of(&args, CUT, N - CUT);
+                for (size_t i = 0; i < N; i++) {
+                    at[cut].w[i] = random_value(&seed);
+                    at[cut].w_bf16[i] = pl_bf16_make(at[cut].w[i]);
+                    at[cut].g[i] = wild(&seed);
+                }
+                if (cut) {
+                    set.adamw(&tail, 0, 1);
+                    set.adamw(&head, 0, 1);
+                } else {
+                    set.adamw(&args, 0, 1);
+                }
+            }
+            const size_t blocks = blocks_of(N) * sizeof(float);
+            assert_memory_equal(at[0].w, at[1].w, N * sizeof(float));
+            assert_memory_equal(at[0].m, at[1].m, N * sizeof(float));
+            assert_memory_equal(at[0].v, at[1].v, N * sizeof(float));
+            assert_memory_equal(at[0].w_bf16, at[1].w_bf16, 2 * N);
+            assert_memory_equal(at[0].copy, at[1].copy, 2 * N);
+            assert_memory_equal(at[0].m_codes, at[1].m_codes, N);
+            assert_memory_equal(at[0].v_codes, at[1].v_codes, N);
+            assert_memory_equal(at[0].m_scales, at[1].m_scales, blocks);
+            assert_memory_equal(at[0].v_scales, at[1].v_scales, blocks);
+            fenced_release();
+        }
+}
+
 static void every_set_takes_the_same_small_steps(void **unused)
 {
     static const size_t counts[] = { 0, 1, 7, 8, 9, 67, 255, 256, 257, 5000 };
@@ -446,6 +516,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_takes_the_same_small_steps),
+        cmocka_unit_test(parts_of_a_tensor_take_the_steps_of_the_whole),
         cmocka_unit_test(weights_are_rounded_up_or_down_without_bias),
         cmocka_unit_test(many_small_steps_add_up),
         cmocka_unit_test(chances_differ_by_seed_step_tensor_and_element),

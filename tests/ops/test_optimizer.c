@@ -46,6 +46,93 @@ static void a_sum_of_squares_is_one(void **state)
     assert_true(fabs(partial / 1e40 - 1) < 1e-6);
 }
 
+/* ---- clip ---- */
+
+typedef struct clip_shape {
+    size_t count;
+    double loss_scale;
+    float grad_clip;
+    double last; /* partial */
+} clip_shape;
+
+static void clip_case(const pl_kernels *set, const void *shape, int nth,
+                      outcome *out)
+{
+    const clip_shape *s = shape;
+    double partial[100];
+    float got[2] = { -1, -1 };
+    uint32_t skipped = 7;
+    for (size_t i = 0; i < s->count; i++)
+        partial[i] = i + 1 == s->count ? s->last : 1.0 / (double)(i + 3);
+    const pl_clip args = { &got[0],  &got[1],       &skipped,    partial,
+                           s->count, s->loss_scale, s->grad_clip };
+    RUN_OP(set, clip, &args, nth);
+    const double values[] = { (double)got[0], (double)got[1], skipped };
+    outcome_add_double(out, values, 3);
+}
+
+static void the_norm_is_clipped_alike(void **state)
+{
+    static const clip_shape shapes[] = {
+        { 0, 1, 1, 0 },        { 1, 1, 0, 9 },           { 67, 1024, 1, 0.5 },
+        { 100, 65536, 0, 1 },  { 9, 0.5, 0.25f, 1e-40 }, { 9, 1, 1, 1e300 },
+        { 8, 1, 1, INFINITY }, { 8, 2, 0, INFINITY },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        judge(clip_case, &shapes[i], &exact);
+}
+
+/* By hand: a norm of 5 under a loss scale of 2, clipped to 1 and to 10. */
+static void the_norm_is_clipped_as_pytorch_does(void **state)
+{
+    const double partial[] = { 36, 64 }, endless[] = { 1, INFINITY },
+                 none[] = { 1, NAN };
+    (void)state;
+    for (int isa = -1; isa <= (int)pl_cpu_isa(); isa++) {
+        const pl_kernels set = isa < 0 ? pl_kernels_ref()
+                                       : pl_kernels_for((pl_isa)isa);
+        float norm, clip;
+        uint32_t skipped;
+        pl_clip args = { &norm, &clip, &skipped, partial, 2, 2.0, 1.0f };
+        set.clip(&args, 0, 1);
+        assert_true(norm == 5.0f && skipped == 0);
+        assert_true(clip == (float)(1.0 / (5.0 + 1e-6) / 2.0));
+        args.grad_clip = 10.0f;
+        set.clip(&args, 0, 1);
+        assert_true(clip == 0.5f);
+        args.grad_clip = 0.0f;
+        set.clip(&args, 0, 1);
+        assert_true(clip == 0.5f && skipped == 0);
+        args.partial = endless;
+        set.clip(&args, 0, 1);
+        assert_int_equal(skipped, 1);
+        args.partial = none;
+        set.clip(&args, 0, 1);
+        assert_int_equal(skipped, 1);
+    }
+}
+
+static void clear_case(const pl_kernels *set, const void *shape, int nth,
+                       outcome *out)
+{
+    const size_t count = *(const size_t *)shape;
+    const pl_clear args = { fenced_state(count, 1, 1), count };
+    RUN_OP(set, clear, &args, nth);
+    outcome_add(out, args.x, count);
+    for (size_t i = 0; i < count; i++)
+        assert_true(args.x[i] == 0.0f && !signbit(args.x[i]));
+}
+
+static void what_is_cleared_is_zero(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNTS; i++)
+        judge(clear_case, &counts[i], &exact);
+}
+
+/* ---- AdamW ---- */
+
 static pl_adamw make_adamw(size_t count)
 {
     pl_adamw a = { .w = fenced_state(count, 1, 1),
@@ -132,6 +219,7 @@ static void a_first_step_without_gradient_stays_put(void **state)
 static void nothing_is_read_beyond_the_end(void **state)
 {
     squares_are_summed_alike_block_by_block(state);
+    what_is_cleared_is_zero(state);
     adamw_takes_the_same_step_everywhere(state);
 }
 
@@ -140,6 +228,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(squares_are_summed_alike_block_by_block),
         cmocka_unit_test(a_sum_of_squares_is_one),
+        cmocka_unit_test(the_norm_is_clipped_alike),
+        cmocka_unit_test(the_norm_is_clipped_as_pytorch_does),
+        cmocka_unit_test(what_is_cleared_is_zero),
         cmocka_unit_test(adamw_takes_the_same_step_everywhere),
         cmocka_unit_test(adamw_takes_the_right_step),
         cmocka_unit_test(a_first_step_without_gradient_stays_put),

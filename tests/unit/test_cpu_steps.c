@@ -32,6 +32,7 @@ typedef struct rig {
     pl_scalars scalars;
     cpu_context context;
     pl_step step;
+    int next; /* argument */
 } rig;
 
 static void rig_begin(rig *r, pl_op op)
@@ -45,7 +46,7 @@ static void rig_begin(rig *r, pl_op op)
     r->context = (cpu_context){ .graph = &r->graph,
                                 .memory = r->memory,
                                 .kernels = pl_kernels_for(pl_cpu_isa()) };
-    r->step = (pl_step){ .op = op, .layer = -1 };
+    r->step = pl_step_make(op);
 }
 
 /* The next argument; its numbers are different for every `seed`. */
@@ -61,7 +62,7 @@ static void *rig_arg(rig *r, pl_dtype dtype, pl_storage storage, size_t cols,
         seed = seed * 1664525u + 1013904223u;
         pl_storage_put(x, i, (float)(seed >> 20) / 4096.0f, storage);
     }
-    r->step.args[r->step.n_args++] = (pl_arg){ .buffer = id };
+    pl_step_arg(&r->step, r->next++, id);
     return x;
 }
 
@@ -152,7 +153,7 @@ static void a_gelu_may_follow_a_product(void **state)
             void *y = rig_arg(&r, kinds[kind].dtype, s, OUT, 1);
             void *x = rig_arg(&r, PL_F32, PL_STORE_F32, IN, 2);
             void *w = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 3);
-            r.step.args[r.step.n_args++].buffer = PL_NO_BUFFER;
+            r.next = PL_ARG_MATMUL_GELU;
             void *z = in_place ? NULL
                                : rig_arg(&r, kinds[kind].dtype, s, OUT, 4);
             pl_gemm g = product_of(&r, want, x, w, 0);
@@ -183,8 +184,7 @@ static void a_residual_or_a_slope_may_follow_a_product(void **state)
         float *y = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 1);
         void *x = rig_arg(&r, PL_F32, PL_STORE_F32, IN, 2);
         void *w = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 3);
-        for (int i = 0; i < 2 && !turned; i++)
-            r.step.args[r.step.n_args++].buffer = PL_NO_BUFFER;
+        r.next = turned ? PL_ARG_MATMUL_T_FC : PL_ARG_MATMUL_RESIDUAL;
         float *other = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 4);
         pl_gemm g = product_of(&r, want, x, w, turned);
         r.step.T = 2;
@@ -400,7 +400,7 @@ static void adamw_of_small_weights_and_moments(void **state)
         memcpy(ms2, ms, sizeof ms2);
         memcpy(vs2, vs, sizeof vs2);
         r.step.rows = N;
-        r.step.inner = 21;
+        r.step.tensor = 21;
         r.scalars = (pl_scalars){ .learning_rate = 0.01,
                                   .beta1 = 0.9,
                                   .beta2 = 0.95,

@@ -12,13 +12,20 @@
 static pl_heap heap;
 static pl_graph graph;
 static pl_error err;
+static pl_buffer_id always; /* what else a step needs: it lives throughout */
+
+static void begin(void)
+{
+    pl_graph_begin(&graph, &heap);
+    always = pl_graph_buffer(&graph, "always", PL_CLASS_WEIGHT, PL_F32, 8, 4);
+}
 
 static int set_up(void **state)
 {
     (void)state;
     heap = pl_heap_make(4 << 20);
     memset(&err, 0, sizeof err);
-    pl_graph_begin(&graph, &heap);
+    begin();
     return 0;
 }
 
@@ -35,11 +42,35 @@ static pl_buffer_id buffer(const char *name)
     return pl_graph_buffer(&graph, name, PL_CLASS_TRANSIENT, PL_F32, 8, 4);
 }
 
-/* A step with one argument. */
+/* A step of the smallest size, whose arguments are `always`. */
+static pl_step *step_of(pl_program_id program, pl_op op)
+{
+    const pl_op_info *info = pl_op_of(op);
+    pl_step *step = pl_graph_step(&graph, program, op);
+    for (int i = 0; i < info->n_args; i++)
+        pl_step_arg(step, i, always);
+    step->rows = info->constants & PL_ROWS ? 1 : 0;
+    step->cols = info->constants & PL_COLS ? 1 : 0;
+    step->T = info->constants & PL_T ? 1 : 0;
+    step->heads = info->constants & PL_HEADS ? 1 : 0;
+    step->inner = info->constants & PL_INNER ? 1 : 0;
+    return step;
+}
+
+/* A step that does this with `id`, and nothing that matters besides. */
 static pl_step *use(pl_program_id program, pl_access access, pl_buffer_id id)
 {
-    pl_step *step = pl_graph_step(&graph, program, PL_OP_GELU);
-    pl_step_arg(step, access, id);
+    const struct {
+        pl_op op;
+        int arg;
+    } uses[] = {
+        [PL_READ] = { PL_OP_GELU, PL_ARG_GELU_X },
+        [PL_WRITE] = { PL_OP_GELU, PL_ARG_GELU_Y },
+        [PL_UPDATE] = { PL_OP_COLUMN_SUM, PL_ARG_COLUMN_SUM_SUM },
+        [PL_SCRATCH] = { PL_OP_ATTENTION, PL_ARG_ATTENTION_SCRATCH },
+    };
+    pl_step *step = step_of(program, uses[access].op);
+    pl_step_arg(step, uses[access].arg, id);
     return step;
 }
 
@@ -47,7 +78,7 @@ static pl_step *use(pl_program_id program, pl_access access, pl_buffer_id id)
 static void idle(pl_program_id program, int steps)
 {
     for (int i = 0; i < steps; i++)
-        pl_graph_step(&graph, program, PL_OP_DROP);
+        step_of(program, PL_OP_DROP);
 }
 
 static void finish(void)
@@ -79,19 +110,21 @@ static void a_graph_is_what_was_appended(void **state)
         snprintf(names[i], sizeof names[i], "b%d", i);
         ids[i] = pl_graph_buffer(&graph, names[i], PL_CLASS_SAVED, PL_F16,
                                  (size_t)i + 1, 3);
-        assert_int_equal(ids[i], i);
+        assert_int_equal(ids[i], i + 1);
         pl_step *step = pl_graph_step(&graph, PL_EVAL, PL_OP_GELU);
         assert_int_equal(step->layer, -1);
-        assert_int_equal(step->n_args, 0);
+        assert_int_equal(step->args[PL_ARG_GELU_X].buffer, PL_NO_BUFFER);
         step->layer = i;
-        pl_step_rows(step, PL_WRITE, ids[i], (size_t)i);
-        pl_step_arg(step, PL_READ, PL_NO_BUFFER);
+        step->rows = 1;
+        step->cols = 3;
+        pl_step_rows(step, PL_ARG_GELU_Y, ids[i], (size_t)i);
+        pl_step_arg(step, PL_ARG_GELU_X, always);
     }
     finish();
-    assert_int_equal(graph.n_buffers, N);
+    assert_int_equal(graph.n_buffers, N + 1);
     assert_int_equal(graph.programs[PL_EVAL].n_steps, N);
     for (int i = 0; i < N; i++) {
-        const pl_buffer *b = &graph.buffers[i];
+        const pl_buffer *b = &graph.buffers[i + 1];
         const pl_step *step = &graph.programs[PL_EVAL].steps[i];
         assert_string_equal(b->name, names[i]);
         assert_int_equal(b->bytes, 2 * 3 * (i + 1));
@@ -99,11 +132,10 @@ static void a_graph_is_what_was_appended(void **state)
         assert_int_equal(b->class, PL_CLASS_SAVED);
         assert_int_equal(step->op, PL_OP_GELU);
         assert_int_equal(step->layer, i);
-        assert_int_equal(step->n_args, 2);
-        assert_int_equal(step->args[0].buffer, i);
-        assert_int_equal(step->args[0].access, PL_WRITE);
-        assert_int_equal(step->args[0].row, i);
-        assert_lives(i, PL_EVAL, (size_t)i, (size_t)i);
+        assert_int_equal(step->args[PL_ARG_GELU_Y].buffer, i + 1);
+        assert_int_equal(step->args[PL_ARG_GELU_Y].access, PL_WRITE);
+        assert_int_equal(step->args[PL_ARG_GELU_Y].row, i);
+        assert_lives(i + 1, PL_EVAL, (size_t)i, (size_t)i);
     }
 }
 
@@ -130,7 +162,7 @@ static void a_buffer_lives_from_its_write_to_its_last_use(void **state)
     idle(PL_TRAIN, 1);
     use(PL_TRAIN, PL_WRITE, a);                /* 1 */
     pl_step *step = use(PL_TRAIN, PL_READ, a); /* 2 */
-    pl_step_arg(step, PL_WRITE, b);
+    pl_step_arg(step, PL_ARG_GELU_Y, b);
     use(PL_TRAIN, PL_UPDATE, a); /* 3 */
     use(PL_TRAIN, PL_WRITE, c);  /* 4: nobody reads it */
     use(PL_TRAIN, PL_READ, a);   /* 5 */
@@ -192,7 +224,7 @@ static void what_a_loop_hands_to_its_next_round_lives_through_it(void **state)
     idle(PL_TRAIN, 1);
     use(PL_TRAIN, PL_WRITE, round);                /* 1 */
     pl_step *step = use(PL_TRAIN, PL_UPDATE, sum); /* 2 */
-    pl_step_arg(step, PL_READ, round);
+    pl_step_arg(step, PL_ARG_COLUMN_SUM_X, round);
     idle(PL_TRAIN, 2);
     pl_graph_end_loop(&graph, PL_TRAIN);
     idle(PL_TRAIN, 3);
@@ -282,14 +314,14 @@ static void a_failure_is_reported_at_the_end(void **state)
     assert_int_equal(pl_graph_finish(&graph, &err), PL_E_MEMORY);
     assert_int_equal(err.status, PL_E_MEMORY);
     assert_contains(err.text, "tensor empty is empty: 0 x 7"); /* the first */
-    assert_int_equal(graph.n_buffers, 1);
+    assert_int_equal(graph.n_buffers, 2);
     assert_int_equal(graph.programs[PL_TRAIN].n_steps, 0);
     assert_int_equal(pl_graph_finish(&graph, NULL), PL_E_MEMORY);
 }
 
 static pl_status build_some(void)
 {
-    pl_graph_begin(&graph, &heap);
+    begin();
     for (int i = 0; i < 40; i++) {
         pl_buffer_id id = buffer("b");
         use(PL_TRAIN, PL_WRITE, id);
@@ -378,8 +410,8 @@ static void a_row_outside_its_buffer_is_a_bug(void **state)
 {
     (void)state;
     pl_buffer_id a = buffer("a");
-    pl_step *step = pl_graph_step(&graph, PL_TRAIN, PL_OP_GELU);
-    pl_step_rows(step, PL_WRITE, a, 8);
+    pl_step *step = use(PL_TRAIN, PL_WRITE, a);
+    pl_step_rows(step, PL_ARG_GELU_Y, a, 8);
     assert_finish_dies("shape.rows");
 }
 
@@ -387,9 +419,9 @@ static void a_buffer_that_is_none_is_a_bug(void **state)
 {
     (void)state;
     use(PL_TRAIN, PL_WRITE, buffer("a"));
-    use(PL_TRAIN, PL_WRITE, 1);
+    use(PL_TRAIN, PL_WRITE, 2);
     assert_finish_dies("n_buffers");
-    graph.programs[PL_TRAIN].steps[1].args[0].buffer = -2;
+    graph.programs[PL_TRAIN].steps[1].args[PL_ARG_GELU_Y].buffer = -2;
     assert_finish_dies("n_buffers");
 }
 
@@ -428,18 +460,36 @@ static void a_loop_that_never_ends_is_a_bug(void **state)
     assert_finish_dies("loop_steps");
 }
 
-static void add_argument(void *context)
-{
-    pl_step_arg(context, PL_READ, PL_NO_BUFFER);
-}
+/* ---- signatures ---- */
 
-static void more_arguments_than_there_is_room_for_are_a_bug(void **state)
+static void an_access_that_was_not_chosen_is_a_bug(void **state)
 {
     (void)state;
-    pl_step *step = pl_graph_step(&graph, PL_TRAIN, PL_OP_GELU);
-    for (int i = 0; i < PL_MAX_ARGS; i++)
-        add_argument(step);
-    assert_dies(add_argument, step, "PL_MAX_ARGS");
+    step_of(PL_TRAIN, PL_OP_LAYERNORM_BWD);
+    assert_finish_dies("layernorm.bwd (layer -1), its dx,");
+}
+
+static void a_step_of_another_dtype_is_a_bug(void **state)
+{
+    (void)state;
+    pl_buffer_id tokens = pl_graph_buffer(&graph, "tokens", PL_CLASS_WEIGHT,
+                                          PL_I32, 8, 4);
+    pl_step_arg(step_of(PL_TRAIN, PL_OP_GELU), PL_ARG_GELU_X, tokens);
+    assert_finish_dies("gelu (layer -1), its x,");
+}
+
+static void a_step_beyond_its_buffer_is_a_bug(void **state)
+{
+    (void)state;
+    pl_step *step = step_of(PL_TRAIN, PL_OP_GELU);
+    step->rows = 8;
+    step->cols = 4;
+    finish();
+    step->rows = 9;
+    assert_finish_dies("gelu (layer -1), its y,");
+    step->rows = 8;
+    pl_step_rows(step, PL_ARG_GELU_X, always, 1);
+    assert_finish_dies("gelu (layer -1), its x,");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -471,7 +521,9 @@ int main(void)
         TEST(reading_what_was_scratch_is_a_bug),
         TEST(using_as_scratch_what_is_alive_is_a_bug),
         TEST(a_loop_that_never_ends_is_a_bug),
-        TEST(more_arguments_than_there_is_room_for_are_a_bug),
+        TEST(an_access_that_was_not_chosen_is_a_bug),
+        TEST(a_step_of_another_dtype_is_a_bug),
+        TEST(a_step_beyond_its_buffer_is_a_bug),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

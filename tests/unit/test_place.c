@@ -321,8 +321,10 @@ static void the_lifetimes_of_a_finished_graph_are_used(void **state)
         x[i] = pl_graph_buffer(&graph, "x", PL_CLASS_TRANSIENT, PL_F32, 100, 1);
     for (int i = 0; i < 4; i++) {
         pl_step *step = pl_graph_step(&graph, PL_EVAL, PL_OP_GELU);
-        pl_step_arg(step, PL_WRITE, x[i]);
-        pl_step_arg(step, PL_READ, i ? x[i - 1] : PL_NO_BUFFER);
+        step->rows = 100;
+        step->cols = 1;
+        pl_step_arg(step, PL_ARG_GELU_Y, x[i]);
+        pl_step_arg(step, PL_ARG_GELU_X, i ? x[i - 1] : x[0]);
     }
     assert_int_equal(pl_graph_finish(&graph, &err), PL_OK);
     place();

@@ -37,6 +37,31 @@ void PL_K(sumsq)(const pl_sumsq *args, int ith, int nth)
     }
 }
 
+/* A few thousand numbers, one after the other: one thread's. */
+void PL_K(clip)(const pl_clip *args, int ith, int nth)
+{
+    double sum = 0.0, factor = 1.0;
+    (void)nth;
+    if (ith)
+        return;
+    for (size_t i = 0; i < args->count; i++)
+        sum += args->partial[i];
+    const double norm = sqrt(sum) / args->loss_scale,
+                 ratio = (double)args->grad_clip / (norm + 1e-6);
+    if (args->grad_clip > 0.0f && ratio < 1.0)
+        factor = ratio;
+    *args->grad_norm = (float)norm;
+    *args->clip = (float)(factor / args->loss_scale);
+    *args->skipped = norm - norm == 0.0 ? 0u : 1u;
+}
+
+void PL_K(clear)(const pl_clear *args, int ith, int nth)
+{
+    size_t begin, end;
+    share_elements(args->count, ith, nth, &begin, &end);
+    memset(args->x + begin, 0, (end - begin) * sizeof *args->x);
+}
+
 /* The step in float32, on elements from the first that each points to. */
 static void adamw_step(const pl_adamw *args, float *restrict w,
                        float *restrict g, float *restrict m, float *restrict v,
@@ -59,7 +84,8 @@ static void adamw_step(const pl_adamw *args, float *restrict w,
 
 enum { BLOCK = PL_QUANT_BLOCK };
 
-/* words[i]: the chance of element `first` + i; first is a multiple of 4. */
+/* words[i]: the chance of the call's element `first` + i; both firsts are
+ * multiples of 4. */
 static void chances(const pl_adamw *a, pl_rounded what, size_t first,
                     uint32_t words[BLOCK])
 {
@@ -68,8 +94,8 @@ static void chances(const pl_adamw *a, pl_rounded what, size_t first,
                    tensor = a->tensor;
     uint32_t part[4][QUADS];
     for (uint32_t i = 0; i < QUADS; i++) {
-        const uint32_t counter[4] = { (uint32_t)(first / 4) + i, tensor,
-                                      (uint32_t)what, step };
+        const uint32_t counter[4] = { (uint32_t)((a->first + first) / 4) + i,
+                                      tensor, (uint32_t)what, step };
         uint32_t out[4];
         pl_philox(counter, key, out);
         part[0][i] = out[0];

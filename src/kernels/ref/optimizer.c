@@ -28,9 +28,34 @@ void pl_ref_sumsq(const pl_sumsq *args, int ith, int nth)
     }
 }
 
+void pl_ref_clip(const pl_clip *args, int ith, int nth)
+{
+    double sum = 0.0, factor = 1.0;
+    (void)nth;
+    if (ith)
+        return;
+    for (size_t i = 0; i < args->count; i++)
+        sum += args->partial[i];
+    const double norm = sqrt(sum) / args->loss_scale;
+    if (args->grad_clip > 0.0f)
+        factor = fmin(1.0, (double)args->grad_clip / (norm + 1e-6));
+    *args->grad_norm = (float)norm;
+    *args->clip = (float)(factor / args->loss_scale);
+    *args->skipped = isfinite(norm) ? 0u : 1u;
+}
+
+void pl_ref_clear(const pl_clear *args, int ith, int nth)
+{
+    (void)nth;
+    for (size_t i = 0; i < args->count && ith == 0; i++)
+        args->x[i] = 0.0f;
+}
+
+/* The chance of the call's element i. */
 static uint32_t word_of(const pl_adamw *args, pl_rounded what, size_t i)
 {
     uint32_t word[4];
+    i += args->first;
     pl_rng_words(PL_RNG_ROUND, args->seed, (uint32_t)(i / 4), args->tensor,
                  (uint32_t)what, args->step, word);
     return word[i % 4];
