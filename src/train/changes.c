@@ -19,59 +19,29 @@ typedef struct pricing {
     pl_error *err;
 } pricing;
 
-/* A config's plan: the smallest, or the fastest that fits. */
-typedef struct offer {
-    size_t total_bytes, parameters;
-    double update_seconds;
-    int fits;
-} offer;
-
-typedef enum wanted { WANT_SMALLEST, WANT_FASTEST } wanted;
-
-static pl_status search(const pricing *p, const pl_config *config,
-                        const pl_shape *shape, wanted what, pl_heap *heap,
-                        pl_fit_option *found)
-{
-    const pl_rates *rates = &p->machine->rates;
-    pl_fit_wish wish = pl_run_plan_wish(config);
-    pl_gpt_layout base;
-    pl_fit fit;
-    pl_status status = pl_gpt_layout_make(&base, shape, config, PL_FOR_TRAINING,
-                                          heap, p->err);
-    if (status)
-        return status;
-    if (what == WANT_SMALLEST)
-        return pl_fit_smallest(found, shape, &base, &wish, rates, heap, p->err);
-    wish.budget_bytes = pl_run_plan_arena_budget(p->machine->budget_bytes,
-                                                 shape, &base, p->tables_bytes);
-    /* what hardly fits is run one sequence at a time; a search through all
-     * would take six times as long to say so */
-    wish.micro = 1;
-    status = pl_fit_search(&fit, shape, &base, &wish, rates, heap, p->err);
-    *found = fit.chosen;
-    return status;
-}
-
-static pl_status look(const pricing *p, const pl_config *config, wanted what,
-                      offer *out)
+/* Whether the smallest plan of a config fits. */
+static pl_status try_smallest(const pricing *p, const pl_config *config,
+                              int *fits)
 {
     pl_heap heap = pl_heap_make((size_t)1 << 30);
     const pl_log silent = { 0 };
+    const pl_fit_wish wish = pl_run_plan_wish(config);
     pl_shape shape;
+    pl_gpt_layout base;
     pl_fit_option found;
     pl_status status = pl_shape_make(&shape, config, p->vocab_size, &silent,
                                      p->err);
     if (!status)
-        status = search(p, config, &shape, what, &heap, &found);
-    if (!status) {
-        out->total_bytes = found.arena_bytes +
-                           pl_run_plan_reserve(&shape, &found.layout,
-                                               found.arena_bytes,
-                                               p->tables_bytes);
-        out->update_seconds = found.update_seconds;
-        out->parameters = pl_param_count(&shape);
-        out->fits = out->total_bytes <= p->machine->budget_bytes;
-    }
+        status = pl_gpt_layout_make(&base, &shape, config, PL_FOR_TRAINING,
+                                    &heap, p->err);
+    if (!status)
+        status = pl_fit_smallest(&found, &shape, &base, &wish,
+                                 &p->machine->rates, &heap, p->err);
+    if (!status)
+        *fits = found.arena_bytes + pl_run_plan_reserve(&shape, &found.layout,
+                                                        found.arena_bytes,
+                                                        p->tables_bytes) <=
+                p->machine->budget_bytes;
     pl_heap_close(&heap);
     return status;
 }
@@ -80,22 +50,28 @@ static pl_status look(const pricing *p, const pl_config *config, wanted what,
 static pl_status offer_it(pricing *p, const pl_config *changed,
                           const char *settings, pl_change_effect effect)
 {
-    offer o;
-    pl_status status = look(p, changed, WANT_SMALLEST, &o);
-    if (status || !o.fits || p->count == PL_MAX_CHANGES)
+    pl_heap heap = pl_heap_make((size_t)1 << 30);
+    const pl_log silent = { 0 };
+    pl_run_plan plan;
+    int fits;
+    pl_status status = try_smallest(p, changed, &fits);
+    if (status || !fits || p->count == PL_MAX_CHANGES)
         return status;
-    status = look(p, changed, WANT_FASTEST, &o);
-    if (status || !o.fits)
-        return status;
-    pl_change *change = &p->changes[p->count++];
-    *change = (pl_change){
-        .total_bytes = o.total_bytes,
-        .update_change = o.update_seconds / p->plan->update_seconds - 1.0,
-        .parameters = o.parameters,
-        .effect = effect,
-    };
-    snprintf(change->settings, sizeof change->settings, "%s", settings);
-    return PL_OK;
+    status = pl_run_plan_make(&plan, changed, p->machine, p->vocab_size,
+                              &silent, &heap, p->err);
+    if (!status && plan.fits) {
+        pl_change *change = &p->changes[p->count++];
+        *change = (pl_change){
+            .total_bytes = plan.total_bytes,
+            .update_change = plan.update_seconds / p->plan->update_seconds -
+                             1.0,
+            .parameters = pl_param_count(&plan.gpt.shape),
+            .effect = effect,
+        };
+        snprintf(change->settings, sizeof change->settings, "%s", settings);
+    }
+    pl_heap_close(&heap);
+    return status;
 }
 
 /* ---- what changes no number of the model ---- */
@@ -234,12 +210,12 @@ static pl_status shrink(const pricing *p, pl_config *changed,
     int64_t low = 0, high = (*key - 1) / unit; /* low fits, or is 0 */
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
-        offer o;
+        int fits;
         *key = middle * unit;
-        pl_status status = look(p, changed, WANT_SMALLEST, &o);
+        pl_status status = try_smallest(p, changed, &fits);
         if (status)
             return status;
-        if (o.fits)
+        if (fits)
             low = middle;
         else
             high = middle - 1;

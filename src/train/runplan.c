@@ -27,9 +27,9 @@ size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
            layout->threads * PL_THREAD_STACK_BYTES + arena_bytes / 512;
 }
 
-size_t pl_run_plan_arena_budget(size_t budget_bytes, const pl_shape *shape,
-                                const pl_gpt_layout *layout,
-                                size_t tables_bytes)
+/* The largest arena whose reserve still fits beside it. */
+static size_t arena_budget(size_t budget_bytes, const pl_shape *shape,
+                           const pl_gpt_layout *layout, size_t tables_bytes)
 {
     size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes);
     if (budget_bytes == SIZE_MAX)
@@ -165,8 +165,8 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
         return status;
     tables += pl_run_plan_held(machine);
     pl_fit_wish wish = pl_run_plan_wish(config);
-    wish.budget_bytes = pl_run_plan_arena_budget(machine->budget_bytes, &shape,
-                                                 &base, tables);
+    wish.budget_bytes = arena_budget(machine->budget_bytes, &shape, &base,
+                                     tables);
     status = search(plan, config, machine, &shape, &base, &wish, heap, err);
     if (!status)
         status = pl_gpt_make(&plan->gpt, &shape, &plan->fit.chosen.layout, heap,

@@ -57,11 +57,6 @@ PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
 /* What a tokenizer adds to these tables. */
 size_t pl_run_plan_held(const pl_machine *machine);
 
-/* The largest arena whose reserve still fits beside it. */
-size_t pl_run_plan_arena_budget(size_t budget_bytes, const pl_shape *shape,
-                                const pl_gpt_layout *layout,
-                                size_t tables_bytes);
-
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
                              size_t batches, char *out, size_t capacity);
