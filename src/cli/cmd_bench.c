@@ -1,11 +1,11 @@
 /* cmd_bench.c: what this machine does with a config, beside its own best. */
+#include "advise/runplan.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
-#include "plan/memory.h"
 #include "train/bench.h"
-#include "train/runplan.h"
 
 #include <stdio.h>
 
@@ -24,12 +24,12 @@ static void print_rates(const pl_bench *b)
     const pl_session *session = b->session;
     const pl_bench_round *m = &b->median;
     const double train = m->train_tokens *
-                         pl_bench_train_flops(&session->shape),
+                         pl_bench_train_flops(&session->run.shape),
                  eval = m->eval_tokens *
-                        pl_bench_eval_flops(&session->shape,
-                                            session->gpt.layout.eval_T),
+                        pl_bench_eval_flops(&session->run.shape,
+                                            session->run.gpt.layout.eval_T),
                  sample = m->sample_tokens *
-                          pl_bench_sample_bytes(&session->gpt);
+                          pl_bench_sample_bytes(&session->run.gpt);
     printf("%s%-10s %12s %14s %10s%s\n", pl_term_out(PL_TERM_BOLD), "",
            "tokens/s", "", "of peak", pl_term_out_end());
     printf("%-10s %12.1f %7.1f GFLOP/s %8.1f %%\n", "training", m->train_tokens,
@@ -40,8 +40,8 @@ static void print_rates(const pl_bench *b)
            "sampling", m->sample_tokens, sample * 1e-9,
            100.0 * m->sample_share);
     printf("\nan update takes %s; predicted: %s (%+.1f %%), from %s\n",
-           pl_term_duration(m->update_seconds).text,
-           pl_term_duration(b->predicted_seconds).text,
+           pl_units_duration(m->update_seconds).text,
+           pl_units_duration(b->predicted_seconds).text,
            100.0 * (b->predicted_seconds / m->update_seconds - 1.0),
            b->prior_source != PL_RATES_BUILT_IN ? "what was measured before"
                                                 : "a built-in table");
@@ -95,17 +95,17 @@ static void print_products(const pl_bench *b)
 
 static void print_start(const pl_session *session)
 {
-    const pl_shape *s = &session->shape;
-    const pl_gpt_layout *layout = &session->gpt.layout;
+    const pl_shape *s = &session->run.shape;
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
     char text[160];
     pl_run_plan_layout_text(
-        layout, s->L, (size_t)session->config->gradient_accumulation_steps,
+        layout, s->L, (size_t)session->run.config->gradient_accumulation_steps,
         text, sizeof text);
     printf("model    %zu layers, %zu heads, %zu channels, context %zu, "
            "vocabulary %zu, %s\n",
-           s->L, s->H, s->C, s->T, s->V, session->config->dtype);
+           s->L, s->H, s->C, s->T, s->V, session->run.config->dtype);
     printf("layout   %s; arena %s\n", text,
-           pl_term_bytes(session->gpt.placement.arena_bytes).text);
+           pl_units_bytes(session->run.gpt.placement.arena_bytes).text);
     fflush(stdout);
 }
 
@@ -114,7 +114,7 @@ static void print_machine(const pl_bench *b)
     const pl_session *session = b->session;
     printf(
         "machine  %zu threads, %s kernels: %.1f GFLOP/s, reads %.1f GB/s\n\n",
-        session->gpt.layout.threads, pl_kernels_for(pl_cpu_isa()).name,
+        session->run.gpt.layout.threads, pl_kernels_for(pl_cpu_isa()).name,
         b->median.peak_flops * 1e-9, b->median.read_bytes * 1e-9);
 }
 
@@ -176,18 +176,19 @@ static pl_status print_json(const pl_bench *b, pl_heap *heap, pl_error *err)
         peak = 0;
     pl_json_text j = pl_json_text_begin(text, TEXT_BYTES);
     pl_json_text_string(&j, "kernels", pl_kernels_for(pl_cpu_isa()).name);
-    pl_json_text_whole(&j, "threads", session->gpt.layout.threads);
-    pl_json_text_whole(&j, "micro_batch", session->gpt.layout.micro);
-    pl_json_text_whole(&j, "parameters", pl_param_count(&session->shape));
-    pl_json_text_whole(&j, "arena_bytes", session->gpt.placement.arena_bytes);
+    pl_json_text_whole(&j, "threads", session->run.gpt.layout.threads);
+    pl_json_text_whole(&j, "micro_batch", session->run.gpt.layout.micro);
+    pl_json_text_whole(&j, "parameters", pl_param_count(&session->run.shape));
+    pl_json_text_whole(&j, "arena_bytes",
+                       session->run.gpt.placement.arena_bytes);
     pl_json_text_whole(&j, "process_peak_bytes", peak);
     pl_json_text_real(&j, "train_flops_per_token",
-                      pl_bench_train_flops(&session->shape));
-    pl_json_text_real(
-        &j, "eval_flops_per_token",
-        pl_bench_eval_flops(&session->shape, session->gpt.layout.eval_T));
+                      pl_bench_train_flops(&session->run.shape));
+    pl_json_text_real(&j, "eval_flops_per_token",
+                      pl_bench_eval_flops(&session->run.shape,
+                                          session->run.gpt.layout.eval_T));
     pl_json_text_real(&j, "sample_bytes_per_token",
-                      pl_bench_sample_bytes(&session->gpt));
+                      pl_bench_sample_bytes(&session->run.gpt));
     pl_json_text_real(&j, "predicted_update_seconds", b->predicted_seconds);
     put_round(&j, "median", &b->median);
     pl_json_text_open(&j, "rounds", '[');
@@ -213,7 +214,7 @@ static void run_rounds(pl_bench *bench, int rounds)
         else
             pl_term_progress(
                 "round %d of %d, %s left", i, rounds,
-                pl_term_duration(spent / i * (rounds + 1 - i)).text);
+                pl_units_duration(spent / i * (rounds + 1 - i)).text);
         pl_bench_run_round(bench);
     }
     pl_term_clear();
@@ -257,8 +258,8 @@ static pl_status run_bench(pl_cli_args *args, pl_heap *heap, pl_error *err)
     }
     pl_session_close(&session);
     if (!status &&
-        pl_machine_remember(&session.machine, session.gpt.layout.threads,
-                            session.text, PL_SESSION_TEXT_BYTES, err))
+        pl_machine_remember(&session.machine, session.run.gpt.layout.threads,
+                            session.run.text, PL_RUN_TEXT_BYTES, err))
         pl_log_say(&pl_term_log, PL_LOG_NOTE,
                    "the rates are not remembered: %s", err->text);
     if (!status && pl_cli_signal())

@@ -1,9 +1,9 @@
 /* cmd_config.c: the final values of a config, and where each came from. */
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "explain/cards.h"
 #include "format/jsontext.h"
-#include "plan/memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>

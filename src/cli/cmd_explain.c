@@ -1,11 +1,11 @@
 /* cmd_explain.c: why nanoGPT runs out of memory on a config, and what would
  * help it. */
+#include "advise/runplan.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/explain_view.h"
 #include "cli/term.h"
 #include "explain/peers.h"
-#include "plan/memory.h"
-#include "train/runplan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -132,7 +132,7 @@ static void print_event(void *context, const pl_tape *tape, int sign,
                                                         "eval later" };
     (void)context;
     printf("%-10s %c%16s %18s  %s\n", phases[tape->phase], sign > 0 ? '+' : '-',
-           pl_term_count(bytes).text, pl_term_count(tape->live_bytes).text,
+           pl_units_count(bytes).text, pl_units_count(tape->live_bytes).text,
            name);
 }
 

@@ -1,9 +1,8 @@
 /* cmd_export.c: a trained model as a file of another program's. */
 #include "base/file.h"
-#include "cli/command.h"
-#include "cli/convert.h"
+#include "cli/data_cli.h"
 #include "cli/term.h"
-#include "train/checkpoint.h"
+#include "store/checkpoint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -103,9 +102,9 @@ static void print_result(const pl_convert *c, const pl_config *config,
     };
     pl_term_clear();
     pl_term_print("read %s: %s parameters\n", folder,
-                  pl_term_count(pl_param_count(&c->weights->shape)).text);
+                  pl_units_count(pl_param_count(&c->weights->shape)).text);
     pl_term_print("written to %s: %s, %s, %s\n", config->out, names[to],
-                  config->type, pl_term_bytes(c->total_bytes).text);
+                  config->type, pl_units_bytes(c->total_bytes).text);
     if (to == TO_GGUF)
         pl_term_print("run it: llama-completion -m %s -p \"Once\"\n",
                       pl_path_quoted(config->out).text);
@@ -117,6 +116,7 @@ static pl_status run_export(pl_cli_args *args, pl_heap *heap, pl_error *err)
     char folder[PL_PATH_BYTES];
     pl_weights weights;
     pl_convert c;
+    pl_cli_pace pace;
     target to = TO_GGUF;
     if (args->path_count != 1 || config->out[0] == '\0')
         return pl_fail(err, PL_E_USAGE,
@@ -130,7 +130,8 @@ static pl_status run_export(pl_cli_args *args, pl_heap *heap, pl_error *err)
         status = pl_weights_open_folder(&weights, folder, heap, err);
     if (status)
         return status;
-    status = pl_convert_open(&c, &weights, &pl_term_log, heap, err);
+    const pl_convert_watch watch = pl_cli_convert_watch(&pace);
+    status = pl_convert_open(&c, &weights, &watch, &pl_term_log, heap, err);
     if (!status) {
         pl_cli_catch_signals();
         status = convert(&c, config, to, heap, err);

@@ -1,10 +1,9 @@
 /* cmd_import.c: another program's model as a folder that `train` begins
  * from. */
 #include "base/file.h"
-#include "cli/command.h"
-#include "cli/convert.h"
+#include "cli/data_cli.h"
 #include "cli/term.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #include <stdio.h>
 
@@ -15,7 +14,7 @@ static void print_result(const pl_weights *w, const pl_config *config)
     pl_term_print(
         "read %s: %s parameters; n_layer %zu, n_head %zu, n_embd %zu, "
         "block_size %zu, vocab_size %zu\n",
-        w->path, pl_term_count(pl_param_count(s)).text, s->L, s->H, s->C, s->T,
+        w->path, pl_units_count(pl_param_count(s)).text, s->L, s->H, s->C, s->T,
         s->V);
     const char *tokenizer = w->tokenizer.kind == PL_TOKENIZER_BPE
                                 ? ", " PL_TOKENIZER_JSON
@@ -31,6 +30,7 @@ static pl_status run_import(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_file_kind kind;
     pl_weights weights;
     pl_convert c;
+    pl_cli_pace pace;
     if (args->path_count != 1 || config->out[0] == '\0')
         return pl_fail(err, PL_E_USAGE,
                        "import needs a file and a folder to write to: "
@@ -47,7 +47,8 @@ static pl_status run_import(pl_cli_args *args, pl_heap *heap, pl_error *err)
                                       heap, err);
     if (status)
         return status;
-    status = pl_convert_open(&c, &weights, &pl_term_log, heap, err);
+    const pl_convert_watch watch = pl_cli_convert_watch(&pace);
+    status = pl_convert_open(&c, &weights, &watch, &pl_term_log, heap, err);
     if (!status) {
         pl_cli_catch_signals();
         status = pl_convert_to_folder(&c, config->out, PL_GGML_F32, heap, err);

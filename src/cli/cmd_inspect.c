@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/term.h"
-#include "train/checkpoint.h"
+#include "store/checkpoint.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* cmd_plan.c: what takes what, before anything runs. */
+#include "advise/remedies.h"
+#include "advise/runplan.h"
+#include "advise/savings.h"
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
-#include "train/changes.h"
-#include "train/fixes.h"
-#include "train/runplan.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -19,9 +19,9 @@ typedef struct plan {
     pl_machine machine;
     pl_run_plan run;
     const char *vocab_from;
-    pl_fix fixes[PL_MAX_FIXES];
+    pl_saving fixes[PL_MAX_SAVINGS];
     size_t n_fixes;
-    pl_change changes[PL_MAX_CHANGES];
+    pl_remedy changes[PL_MAX_REMEDIES];
     size_t n_changes;
 } plan;
 
@@ -47,11 +47,11 @@ static void print_model(const plan *p)
         s->T, s->V, p->vocab_from);
     printf("%sparameters%s  %s (%.2fM without positions, as nanoGPT counts)\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(),
-           pl_term_count(pl_param_count(s)).text,
+           pl_units_count(pl_param_count(s)).text,
            (double)pl_param_count_nanogpt(s) / 1e6);
     printf("%supdate%s      %zu x %zu sequences of %zu tokens: %s tokens\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->micro,
-           micro_steps(p), s->T, pl_term_count(updates * s->T).text);
+           micro_steps(p), s->T, pl_units_count(updates * s->T).text);
     printf("%seval%s        %zu sequences of %zu tokens at once\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->eval_micro,
            layout->eval_T);
@@ -64,7 +64,7 @@ static void print_row(const char *name, const size_t bytes[PL_PROGRAM_COUNT],
 {
     printf("%s%-18s", style, name);
     for (int i = 0; i < PL_PROGRAM_COUNT; i++)
-        printf(" %11s", bytes[i] ? pl_term_bytes(bytes[i]).text : "-");
+        printf(" %11s", bytes[i] ? pl_units_bytes(bytes[i]).text : "-");
     printf("%s\n", *style ? pl_term_out_end() : "");
 }
 
@@ -117,11 +117,11 @@ static void print_bars(const plan *p)
         if (bytes < most / 1000)
             continue;
         printf("%-18s %9s  ", pl_class_name((pl_class) class),
-               pl_term_bytes(bytes).text);
+               pl_units_bytes(bytes).text);
         print_bar((double)bytes / (double)most, 46);
         printf(" %4.1f %%\n", 100.0 * (double)bytes / (double)most);
     }
-    printf("%-18s %9s  ", "reserve", pl_term_bytes(p->run.reserve_bytes).text);
+    printf("%-18s %9s  ", "reserve", pl_units_bytes(p->run.reserve_bytes).text);
     print_bar((double)p->run.reserve_bytes / (double)most, 46);
     printf(" %4.1f %%\n", 100.0 * (double)p->run.reserve_bytes / (double)most);
 }
@@ -133,18 +133,18 @@ static void print_budget(const plan *p)
         pl_term_print("budget   %11s  %s\n", "none", p->machine.budget_from);
         return;
     }
-    pl_term_print("budget   %11s  %s\n", pl_term_bytes(budget).text,
+    pl_term_print("budget   %11s  %s\n", pl_units_bytes(budget).text,
                   p->machine.budget_from);
-    if (p->run.held_by)
+    if (p->run.capped_by)
         printf("held to  %11s  the arena: what %s takes for this run; a stated "
                "memory may use more\n",
-               pl_term_bytes(p->run.held_bytes).text, p->run.held_by);
+               pl_units_bytes(p->run.cap_bytes).text, p->run.capped_by);
     if (p->run.fits)
         printf("%sfits, %s to spare%s\n", pl_term_out(PL_TERM_GREEN),
-               pl_term_bytes(budget - total).text, pl_term_out_end());
+               pl_units_bytes(budget - total).text, pl_term_out_end());
     else
         printf("%sdoes not fit: %s are missing%s\n", pl_term_out(PL_TERM_RED),
-               pl_term_bytes(total - budget).text, pl_term_out_end());
+               pl_units_bytes(total - budget).text, pl_term_out_end());
 }
 
 static void print_total(const plan *p)
@@ -152,15 +152,15 @@ static void print_total(const plan *p)
     const pl_placement *place = &p->run.gpt.placement;
     size_t arena = place->arena_bytes, bound = place->lower_bound_bytes;
     printf("\narena    %11s  %s bytes, one mapping for all five\n",
-           pl_term_bytes(arena).text, pl_term_count(arena).text);
+           pl_units_bytes(arena).text, pl_units_count(arena).text);
     printf("bound    %11s  no placement needs less; this one is %.2f %% "
            "above\n",
-           pl_term_bytes(bound).text,
+           pl_units_bytes(bound).text,
            100.0 * (double)(arena - bound) / (double)bound);
     printf("reserve  %11s  program, libraries, stacks, page tables\n",
-           pl_term_bytes(p->run.reserve_bytes).text);
+           pl_units_bytes(p->run.reserve_bytes).text);
     printf("%stotal    %11s%s\n", pl_term_out(PL_TERM_BOLD),
-           pl_term_bytes(p->run.total_bytes).text, pl_term_out_end());
+           pl_units_bytes(p->run.total_bytes).text, pl_term_out_end());
 }
 
 static double tokens_per_second(const plan *p)
@@ -196,12 +196,12 @@ static void print_rates(const plan *p)
     else if (rates->quiet >= PL_LOOKS_QUIET)
         printf("measured %s ago, undisturbed (%.0f %% of the time was "
                "ours)\n",
-               pl_term_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
+               pl_units_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
     else
         printf("measured %s ago in a busy moment (%.0f %% of the time was "
                "ours): it may be faster; a quiet `train` or `bench` corrects "
                "them\n",
-               pl_term_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
+               pl_units_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
 }
 
 static void print_layout(const plan *p)
@@ -213,12 +213,12 @@ static void print_layout(const plan *p)
     pl_run_plan_layout_text(&p->run.gpt.layout, L, batches, text, sizeof text);
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
-           pl_term_duration(p->run.update_seconds).text, rates_text(p));
+           pl_units_duration(p->run.update_seconds).text, rates_text(p));
     printf(
         "%srun%s         %.0f tokens/s; %s for %lld updates, without the "
         "evaluations\n",
         pl_term_out(PL_TERM_BOLD), pl_term_out_end(), tokens_per_second(p),
-        pl_term_duration(p->run.update_seconds * (double)p->config->max_iters)
+        pl_units_duration(p->run.update_seconds * (double)p->config->max_iters)
             .text,
         (long long)p->config->max_iters);
     print_rates(p);
@@ -226,30 +226,31 @@ static void print_layout(const plan *p)
         return;
     pl_run_plan_layout_text(&fit->runner_up.layout, L, batches, text,
                             sizeof text);
-    printf(
-        "%srunner-up%s   %s: %s, %s%.1f %% time\n", pl_term_out(PL_TERM_DIM),
-        pl_term_out_end(), text, pl_term_bytes(fit->runner_up.arena_bytes).text,
-        fit->runner_up.update_seconds >= p->run.update_seconds ? "+" : "",
-        100.0 * (fit->runner_up.update_seconds / p->run.update_seconds - 1.0));
+    printf("%srunner-up%s   %s: %s, %s%.1f %% time\n", pl_term_out(PL_TERM_DIM),
+           pl_term_out_end(), text,
+           pl_units_bytes(fit->runner_up.arena_bytes).text,
+           fit->runner_up.update_seconds >= p->run.update_seconds ? "+" : "",
+           100.0 *
+               (fit->runner_up.update_seconds / p->run.update_seconds - 1.0));
 }
 
 static void print_fixes(const plan *p)
 {
     static const char *const effects[] = {
-        [PL_FIX_SAME_BITS] = "same result, to the bit",
-        [PL_FIX_OTHER_EVAL] = "another evaluation, same training",
-        [PL_FIX_OTHER_RUN] = "another run",
+        [PL_SAVING_SAME_BITS] = "same result, to the bit",
+        [PL_SAVING_OTHER_EVAL] = "another evaluation, same training",
+        [PL_SAVING_OTHER_RUN] = "another run",
     };
     printf("\n%s%-38s %10s %8s %8s%s\n", pl_term_out(PL_TERM_BOLD),
            "what would change it", "saves", "update", "eval",
            pl_term_out_end());
     for (size_t i = 0; i < p->n_fixes; i++) {
-        const pl_fix *fix = &p->fixes[i];
+        const pl_saving *fix = &p->fixes[i];
         uint64_t size = (uint64_t)(fix->saved_bytes < 0 ? -fix->saved_bytes
                                                         : fix->saved_bytes);
-        char saves[PL_TERM_TEXT_BYTES + 1];
+        char saves[PL_UNITS_TEXT_BYTES + 1];
         snprintf(saves, sizeof saves, "%s%s", fix->saved_bytes < 0 ? "-" : "",
-                 size ? pl_term_bytes(size).text : "0");
+                 size ? pl_units_bytes(size).text : "0");
         printf("%-38s %10s %+6.1f %% %+6.1f %%  %s%s\n", fix->setting, saves,
                100.0 * fix->update_change, 100.0 * fix->eval_change,
                effects[fix->effect], !p->run.fits && fix->fits ? "; fits" : "");
@@ -260,10 +261,10 @@ static void print_fixes(const plan *p)
 static void print_changes(const plan *p)
 {
     static const char *const effects[] = {
-        [PL_CHANGE_SAME_BITS] = "same result, to the bit",
-        [PL_CHANGE_SAME_RUN] = "same sequences, summed in another order",
-        [PL_CHANGE_NUMBERS] = "same model, fewer bits",
-        [PL_CHANGE_MODEL] = "another model",
+        [PL_REMEDY_SAME_BITS] = "same result, to the bit",
+        [PL_REMEDY_SAME_RUN] = "same sequences, summed in another order",
+        [PL_REMEDY_NUMBERS] = "same model, fewer bits",
+        [PL_REMEDY_MODEL] = "another model",
     };
     if (p->run.fits)
         return;
@@ -271,9 +272,9 @@ static void print_changes(const plan *p)
            "what would fit", "total", "update", "parameters",
            pl_term_out_end());
     for (size_t i = 0; i < p->n_changes; i++) {
-        const pl_change *change = &p->changes[i];
+        const pl_remedy *change = &p->changes[i];
         printf("%-56s %9s %+7.1f %% %8.2f M  %s\n", change->settings,
-               pl_term_bytes(change->total_bytes).text,
+               pl_units_bytes(change->total_bytes).text,
                100.0 * change->update_change, (double)change->parameters / 1e6,
                effects[change->effect]);
     }
@@ -325,8 +326,8 @@ static void put_fit(pl_json_text *j, const plan *p)
     else
         pl_json_text_whole(j, "budget_bytes", p->machine.budget_bytes);
     pl_json_text_string(j, "budget_from", p->machine.budget_from);
-    if (p->run.held_by)
-        pl_json_text_whole(j, "held_to_bytes", p->run.held_bytes);
+    if (p->run.capped_by)
+        pl_json_text_whole(j, "held_to_bytes", p->run.cap_bytes);
     pl_json_text_raw(j, "fits", p->run.fits ? "true" : "false");
     pl_json_text_whole(j, "total_bytes", p->run.total_bytes);
     pl_json_text_whole(j, "smallest_arena_bytes",
@@ -341,7 +342,7 @@ static void put_fit(pl_json_text *j, const plan *p)
     put_levels(j, &p->run.gpt);
     pl_json_text_open(j, "fixes", '[');
     for (size_t i = 0; i < p->n_fixes; i++) {
-        const pl_fix *fix = &p->fixes[i];
+        const pl_saving *fix = &p->fixes[i];
         char saved[24];
         snprintf(saved, sizeof saved, "%lld", (long long)fix->saved_bytes);
         pl_json_text_open(j, NULL, '{');
@@ -350,21 +351,21 @@ static void put_fit(pl_json_text *j, const plan *p)
         pl_json_text_real(j, "update_change", fix->update_change);
         pl_json_text_real(j, "eval_change", fix->eval_change);
         pl_json_text_raw(j, "same_result",
-                         fix->effect == PL_FIX_SAME_BITS ? "true" : "false");
+                         fix->effect == PL_SAVING_SAME_BITS ? "true" : "false");
         pl_json_text_raw(j, "fits", fix->fits ? "true" : "false");
         pl_json_text_close(j, '}');
     }
     pl_json_text_close(j, ']');
     pl_json_text_open(j, "changes", '[');
     for (size_t i = 0; i < p->n_changes; i++) {
-        const pl_change *change = &p->changes[i];
+        const pl_remedy *change = &p->changes[i];
         pl_json_text_open(j, NULL, '{');
         pl_json_text_string(j, "settings", change->settings);
         pl_json_text_whole(j, "total_bytes", change->total_bytes);
         pl_json_text_real(j, "update_change", change->update_change);
         pl_json_text_whole(j, "parameters", change->parameters);
         pl_json_text_raw(j, "same_result",
-                         change->effect == PL_CHANGE_SAME_BITS ? "true"
+                         change->effect == PL_REMEDY_SAME_BITS ? "true"
                                                                : "false");
         pl_json_text_close(j, '}');
     }
@@ -423,16 +424,16 @@ static pl_status make(plan *p, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, p->config, heap,
                                 err);
-    p->machine.held_bytes = held;
+    p->machine.tokenizer_bytes = held;
     if (!status)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);
     if (!status)
-        status = pl_fixes_make(p->fixes, &p->n_fixes, &p->run, p->config,
-                               &p->machine, err);
+        status = pl_savings_make(p->fixes, &p->n_fixes, &p->run, p->config,
+                                 &p->machine, err);
     if (!status && !p->run.fits)
-        status = pl_changes_make(p->changes, &p->n_changes, &p->run, p->config,
-                                 &p->machine, vocab_size, err);
+        status = pl_remedies_make(p->changes, &p->n_changes, &p->run, p->config,
+                                  &p->machine, vocab_size, err);
     return status;
 }
 

@@ -4,7 +4,7 @@
 #include "cli/data_cli.h"
 #include "cli/term.h"
 #include "data/prepare.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -87,15 +87,15 @@ static void print_result(const pl_prepare_result *result,
     uint64_t new_bytes = result->text_bytes - result->resumed_bytes;
     pl_term_clear();
     printf("length of dataset: %s bytes in %s document%s\n",
-           pl_term_count(result->text_bytes).text,
-           pl_term_count(result->documents).text,
+           pl_units_count(result->text_bytes).text,
+           pl_units_count(result->documents).text,
            result->documents == 1 ? "" : "s");
     printf("vocab size: %d (%s)\n", result->tokenizer.vocab_size,
            pl_tokenizer_kind_name(result->tokenizer.kind));
-    printf("train has %s tokens\n", pl_term_count(result->train_tokens).text);
-    printf("val has %s tokens\n", pl_term_count(result->val_tokens).text);
+    printf("train has %s tokens\n", pl_units_count(result->train_tokens).text);
+    printf("val has %s tokens\n", pl_units_count(result->val_tokens).text);
     printf("%s of text in %s, %.1f MB/s, %d thread%s\n",
-           pl_term_bytes(new_bytes).text, pl_term_duration(seconds).text,
+           pl_units_bytes(new_bytes).text, pl_units_duration(seconds).text,
            (double)new_bytes / seconds / 1e6, options->threads,
            options->threads == 1 ? "" : "s");
     pl_term_print("written to %s: %s (%s), %s\n", options->folder,

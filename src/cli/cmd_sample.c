@@ -33,11 +33,11 @@ static pl_status read_prompt(prompt *out, const pl_session *session,
         status = pl_heap_take(heap, &out->tokens, bytes + 1,
                               sizeof *out->tokens, err);
     if (!status)
-        status = pl_tokenizer_encode(&session->tokenizer, text ? text : start,
-                                     bytes, name, out->tokens, bytes,
-                                     &out->count, err);
+        status = pl_tokenizer_encode(&session->run.tokenizer,
+                                     text ? text : start, bytes, name,
+                                     out->tokens, bytes, &out->count, err);
     if (status == PL_E_FORMAT &&
-        session->config->origin[PL_KEY_start].source == PL_FROM_DEFAULT)
+        session->run.config->origin[PL_KEY_start].source == PL_FROM_DEFAULT)
         return pl_fail_in(err, status,
                           "--start is a line end unless it is given, which "
                           "this model doesn't know. Give one: --start=TEXT\n");
@@ -54,10 +54,10 @@ static pl_status print_token(const pl_session *session, int32_t token,
 {
     char bytes[PL_TOKENIZER_TOKEN_BYTES];
     size_t count;
-    if (token >= session->tokenizer.vocab_size)
+    if (token >= session->run.tokenizer.vocab_size)
         return PL_OK; /* padding of the vocabulary: has no text */
-    pl_status status = pl_tokenizer_decode(&session->tokenizer, token, bytes,
-                                           &count, err);
+    pl_status status = pl_tokenizer_decode(&session->run.tokenizer, token,
+                                           bytes, &count, err);
     if (!status)
         fwrite(bytes, 1, count, stdout);
     return status;
@@ -77,7 +77,7 @@ static pl_status next_token(pl_sampler *sampler, int32_t *token, pl_error *err)
 static pl_status write_sample(pl_session *session, const prompt *start,
                               pl_sampler *sampler, pl_error *err)
 {
-    const int64_t count = session->config->max_new_tokens;
+    const int64_t count = session->run.config->max_new_tokens;
     int32_t token = 0;
     pl_status status = PL_OK;
     pl_term_progress("reading the prompt: %zu tokens", start->count);
@@ -105,7 +105,8 @@ static pl_status write_samples(pl_session *session, const prompt *start,
 {
     pl_status status = PL_OK;
     for (int64_t k = 0;
-         k < session->config->num_samples && !status && !ferror(stdout); k++) {
+         k < session->run.config->num_samples && !status && !ferror(stdout);
+         k++) {
         pl_sampler_start(sampler, (uint32_t)k, start->tokens, start->count);
         status = write_sample(session, start, sampler, err);
     }

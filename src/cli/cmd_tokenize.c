@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/data_cli.h"
 #include "cli/term.h"
-#include "data/pieces.h"
+#include "data/cutter.h"
 #include "text/tokenizer.h"
 
 #include <stdio.h>
@@ -83,16 +83,16 @@ static pl_status encode_some(pipe_work *w, size_t bytes)
 
 static pl_status encode_all(pipe_work *w)
 {
-    pl_pieces_cuts cuts = w->tokenizer.kind == PL_TOKENIZER_BPE
-                              ? PL_PIECES_AT_WORDS
-                              : PL_PIECES_ANYWHERE;
+    pl_cutter_cuts cuts = w->tokenizer.kind == PL_TOKENIZER_BPE
+                              ? PL_CUTTER_AT_WORDS
+                              : PL_CUTTER_ANYWHERE;
     do {
         pl_status status = fill(w);
         if (status)
             return status;
         /* A full buffer's last byte shows what follows the cut. */
         size_t bytes = w->at_end ? w->kept
-                                 : pl_pieces_cut(w->buffer, w->kept - 1, cuts);
+                                 : pl_cutter_cut(w->buffer, w->kept - 1, cuts);
         if (bytes == 0 && w->kept > 0)
             return pl_fail(w->err, PL_E_UNSUPPORTED,
                            "%s, byte %llu: a word of more than %d bytes, which "

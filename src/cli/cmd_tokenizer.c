@@ -7,7 +7,7 @@
 #include "data/crew.h"
 #include "text/bpe_read.h"
 #include "text/bpe_train.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -177,13 +177,13 @@ static void print_result(const work *w, const pl_bpe_train_result *result,
     int size = (int)pl_bpe_vocab_size(result->bpe);
     pl_term_clear();
     printf("%s bytes of text in %s document%s, %s pieces, %s different\n",
-           pl_term_count(w->text_bytes).text, pl_term_count(w->documents).text,
-           w->documents == 1 ? "" : "s",
-           pl_term_count(result->piece_count).text,
-           pl_term_count(result->unique_count).text);
+           pl_units_count(w->text_bytes).text,
+           pl_units_count(w->documents).text, w->documents == 1 ? "" : "s",
+           pl_units_count(result->piece_count).text,
+           pl_units_count(result->unique_count).text);
     printf("vocab size: %d%s\n", size,
            size < asked ? ", the text has no more pairs to merge" : "");
-    printf("%s, %.1f MB/s, %d thread%s%s\n", pl_term_duration(seconds).text,
+    printf("%s, %.1f MB/s, %d thread%s%s\n", pl_units_duration(seconds).text,
            (double)w->text_bytes / seconds / 1e6, w->budget.threads,
            w->budget.threads == 1 ? "" : "s",
            result->spilled_runs ? "; counts went to the disk meanwhile" : "");

@@ -1,34 +1,35 @@
 /* cmd_train.c: training and evaluation as people see them. nanoGPT's `step`
  * and `iter` lines are printed as it prints them, more stands behind. */
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
-#include "plan/memory.h"
+#include "store/checkpoint.h"
+#include "store/pretrained.h"
 #include "train/calibrate.h"
-#include "train/checkpoint.h"
-#include "train/pretrained.h"
 #include "train/trainer.h"
 
 #include <stdio.h>
 
 static void print_start(const pl_session *session)
 {
-    const pl_config *config = session->config;
-    const pl_gpt *gpt = &session->gpt;
+    const pl_config *config = session->run.config;
+    const pl_gpt *gpt = &session->run.gpt;
     uint64_t tokens = (uint64_t)config->batch_size *
                       (uint64_t)config->gradient_accumulation_steps *
-                      session->shape.T;
+                      session->run.shape.T;
     size_t arena = gpt->placement.arena_bytes, reserve = session->reserve_bytes;
 
-    printf("tokens per iteration will be: %s\n", pl_term_count(tokens).text);
-    if (session->tokenizer.kind != PL_TOKENIZER_NONE)
+    printf("tokens per iteration will be: %s\n", pl_units_count(tokens).text);
+    if (session->run.tokenizer.kind != PL_TOKENIZER_NONE)
         pl_term_print("found vocab_size = %d (inside %s)\n",
-                      session->tokenizer.vocab_size, session->dataset.folder);
+                      session->run.tokenizer.vocab_size,
+                      session->run.dataset.folder);
     printf("number of parameters: %.2fM\n",
-           (double)pl_param_count_nanogpt(&session->shape) / 1e6);
+           (double)pl_param_count_nanogpt(&session->run.shape) / 1e6);
     printf("memory: arena %s + reserve %s, all of it taken; %zu thread%s, %s "
            "kernels\n",
-           pl_term_bytes(arena).text, pl_term_bytes(reserve).text,
+           pl_units_bytes(arena).text, pl_units_bytes(reserve).text,
            gpt->layout.threads, gpt->layout.threads == 1 ? "" : "s",
            pl_kernels_for(pl_cpu_isa()).name);
     fflush(stdout);
@@ -36,7 +37,7 @@ static void print_start(const pl_session *session)
 
 static void say_comparable(const pl_session *session)
 {
-    const pl_config *config = session->config;
+    const pl_config *config = session->run.config;
     if (config->eval_block_size != PL_NONE &&
         config->eval_block_size < config->block_size)
         pl_log_say(&pl_term_log, PL_LOG_NOTE,
@@ -49,33 +50,33 @@ static void say_comparable(const pl_session *session)
 
 static void say_how_to_go_on(const pl_session *session)
 {
-    const char *out_dir = session->outdir.path;
+    const char *out_dir = session->run.outdir.path;
     char name[PL_OUTDIR_NAME_BYTES];
-    if (session->config->eval_only) {
+    if (session->run.config->eval_only) {
         printf("stopped: the evaluation is not complete\n");
         return;
     }
-    if (session->outdir.newest == PL_OUTDIR_NO_STEP) {
+    if (session->run.outdir.newest == PL_OUTDIR_NO_STEP) {
         printf("stopped before the first update was done: there is nothing to "
                "save\n");
         return;
     }
     printf("stopped at iteration %llu of %lld",
-           (unsigned long long)session->step,
-           (long long)session->config->max_iters);
-    pl_outdir_name(name, session->outdir.newest);
+           (unsigned long long)session->run.step,
+           (long long)session->run.config->max_iters);
+    pl_outdir_name(name, session->run.outdir.newest);
     pl_term_print(", saved in %s/%s\nto go on: plimsoll train --resume %s\n",
                   out_dir, name, pl_path_quoted(out_dir).text);
 }
 
 static void print_peak(const pl_session *session)
 {
-    size_t arena = session->gpt.placement.arena_bytes, peak;
+    size_t arena = session->run.gpt.placement.arena_bytes, peak;
     if (pl_memory_peak_bytes(&peak, NULL))
         return; /* no /proc: nothing to compare */
     size_t planned = arena + session->reserve_bytes;
     printf("peak memory: %s of the %s that were planned (%zu bytes)\n",
-           pl_term_bytes(peak).text, pl_term_bytes(planned).text, peak);
+           pl_units_bytes(peak).text, pl_units_bytes(planned).text, peak);
     if (peak > planned)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "the process held more than was planned: please report "

@@ -2,10 +2,10 @@
 #ifndef PL_CLI_COMMAND_H
 #define PL_CLI_COMMAND_H
 
+#include "advise/machine.h"
 #include "base/arena.h"
 #include "base/path.h"
 #include "config/config.h"
-#include "train/machine.h"
 
 #include <stddef.h>
 
@@ -65,12 +65,12 @@ void pl_cli_say_ignored(const pl_config *config);
 /* The vocabulary of a config without opening its tokens: vocab_size, else the
  * dataset's tokenizer if its folder is there, else GPT-2's. PL_E_IO where the
  * dataset's name was misspelled on the command line. *from says which, for
- * people. Unless held_bytes is NULL the tokenizer is looked at in any case, as
- * a run does: what it holds, and that vocab_size is enough for it. */
+ * people. Unless tokenizer_bytes is NULL the tokenizer is looked at in any
+ * case, as a run does: what it holds, and that vocab_size is enough for it. */
 PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
                                           pl_heap *heap, size_t *vocab_size,
-                                          size_t *held_bytes, const char **from,
-                                          pl_error *err);
+                                          size_t *tokenizer_bytes,
+                                          const char **from, pl_error *err);
 
 /* ---- models in folders ---- */
 

@@ -2,10 +2,10 @@
 #include "cli/data_cli.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "cli/term.h"
 #include "model/gpt.h"
-#include "plan/memory.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +135,7 @@ pl_status pl_cli_data_budget(pl_cli_budget *budget, const pl_config *config,
     budget->budget_bytes = machine.budget_bytes;
     size_t held = 0;
     if (!pl_memory_offer_make(&offer, "", NULL))
-        held = offer.held_bytes;
+        held = offer.own_bytes;
     held += RESERVE_BYTES + (size_t)budget->threads * THREAD_BYTES;
     if (machine.budget_bytes <= held)
         return pl_fail(err, PL_E_MEMORY,
@@ -151,8 +151,8 @@ void pl_cli_print_peak(const pl_cli_budget *budget)
     size_t peak;
     if (pl_memory_peak_bytes(&peak, NULL))
         return;
-    printf("peak memory: %s of %s (%zu bytes)\n", pl_term_bytes(peak).text,
-           pl_term_bytes(budget->budget_bytes).text, peak);
+    printf("peak memory: %s of %s (%zu bytes)\n", pl_units_bytes(peak).text,
+           pl_units_bytes(budget->budget_bytes).text, peak);
     if (peak > budget->budget_bytes)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "the process held more than the budget: please report "
@@ -186,12 +186,34 @@ void pl_cli_pace_show(pl_cli_pace *pace, const pl_cli_way *way)
         snprintf(share, sizeof share, " %3.0f %%", 100.0 * part);
         if (part > 0.0)
             snprintf(rest, sizeof rest, ", %s left",
-                     pl_term_duration(gone * (1.0 - part) / part).text);
+                     pl_units_duration(gone * (1.0 - part) / part).text);
     }
     if (way->tokens)
         snprintf(tokens, sizeof tokens, ", %s tokens",
-                 pl_term_count(way->tokens).text);
+                 pl_units_count(way->tokens).text);
     pl_term_progress("%s%s  %.0f MB/s, %s documents%s%s", way->doing, share,
                      (double)way->text_bytes / gone / 1e6,
-                     pl_term_count(way->documents).text, tokens, rest);
+                     pl_units_count(way->documents).text, tokens, rest);
+}
+
+static int show_conversion(void *context, uint64_t done_bytes,
+                           uint64_t total_bytes)
+{
+    pl_cli_pace *pace = context;
+    if (pl_cli_signal())
+        return 1;
+    if (!pl_cli_pace_is_due(pace))
+        return 0;
+    const double gone = pl_clock_seconds() - pace->began;
+    const double part = (double)done_bytes / (double)total_bytes;
+    pl_term_progress("writing %3.0f %%  %.0f MB/s, %s left", 100.0 * part,
+                     (double)done_bytes / gone / 1e6,
+                     pl_units_duration(gone * (1.0 - part) / part).text);
+    return 0;
+}
+
+pl_convert_watch pl_cli_convert_watch(pl_cli_pace *pace)
+{
+    *pace = pl_cli_pace_begin();
+    return (pl_convert_watch){ .context = pace, .progress = show_conversion };
 }

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "data/source.h"
+#include "store/convert.h"
 #include "text/tokenizer.h"
 
 /* The tokenizer that the key `tokenizer` names: 'byte', 'gpt2', or a path.
@@ -47,5 +48,9 @@ pl_cli_pace pl_cli_pace_begin(void);
 /* Whether to show it now: after half a second, then ten times a second. */
 int pl_cli_pace_is_due(pl_cli_pace *pace);
 void pl_cli_pace_show(pl_cli_pace *pace, const pl_cli_way *way);
+
+/* Shows how far a conversion is (store/convert.h); a signal ends it. `pace`
+ * must last as long. */
+pl_convert_watch pl_cli_convert_watch(pl_cli_pace *pace);
 
 #endif

@@ -61,7 +61,7 @@ static void print_header(const pl_explain *e)
     printf("%smodel%s    %zu layers, %zu heads, %zu channels, context %zu, "
            "vocabulary %zu:\n         %s parameters (%s)\n",
            bold, end, j->L, e->heads, j->C, j->T, j->V,
-           pl_term_count(e->result.parameters).text, e->vocab_from);
+           pl_units_count(e->result.parameters).text, e->vocab_from);
     printf("%srun%s      %zu x %zu sequences of %zu tokens per update, %s, "
            "%s\n",
            bold, end, j->B, j->accumulation, j->T, on_cuda(e) ? "CUDA" : "CPU",
@@ -75,7 +75,7 @@ static void print_header(const pl_explain *e)
                bold, end, e->card->name, e->card->sold_gib, e->card->shown_gib);
     if (e->memory_bytes)
         printf("%sline%s     %s\n", bold, end,
-               pl_term_bytes(e->memory_bytes).text);
+               pl_units_bytes(e->memory_bytes).text);
     print_asserts(e);
 }
 
@@ -87,7 +87,7 @@ static void print_bytes_row(const char *name,
 {
     printf("%s%-28s", style, name);
     for (int i = 0; i < PL_EXPLAIN_COLUMNS; i++)
-        printf(" %13s", bytes[i] ? pl_term_bytes(bytes[i]).text : "-");
+        printf(" %13s", bytes[i] ? pl_units_bytes(bytes[i]).text : "-");
     printf("%s\n", *style ? pl_term_out_end() : "");
 }
 
@@ -134,12 +134,12 @@ static void print_saved(const pl_explain *e)
            "autograd saves of each layer", "bytes", pl_term_out_end());
     for (size_t i = 0; i < e->result.saved_count; i++) {
         const pl_nanogpt_saved *row = &e->result.saved[i];
-        printf("%-28s %13s   %s\n", row->name, pl_term_bytes(row->bytes).text,
+        printf("%-28s %13s   %s\n", row->name, pl_units_bytes(row->bytes).text,
                row->used_by);
         sum += row->bytes;
     }
     printf("%s%zu layers x %-16s %13s%s\n", pl_term_out(PL_TERM_BOLD), e->job.L,
-           pl_term_bytes(sum).text, pl_term_bytes(sum * e->job.L).text,
+           pl_units_bytes(sum).text, pl_units_bytes(sum * e->job.L).text,
            pl_term_out_end());
 }
 
@@ -184,8 +184,8 @@ static void print_failure(const pl_explain *e, const pl_tape_failure *f)
     printf("%sIt runs out of memory %s%s, at\n    %s\n"
            "asking for %s (%s) beside %s of live tensors.\n",
            pl_term_out(PL_TERM_RED), phase_text(f->phase), pl_term_out_end(),
-           f->line, pl_term_bytes(f->wanted_bytes).text, f->name,
-           pl_term_bytes(f->live_bytes).text);
+           f->line, pl_units_bytes(f->wanted_bytes).text, f->name,
+           pl_units_bytes(f->live_bytes).text);
     if (f->phase != PL_PHASE_EVAL_FIRST)
         return;
     printf("nanoGPT evaluates before its first update, so this is simply the "
@@ -211,7 +211,7 @@ static void print_tight(const pl_explain *e)
                    pl_term_out(PL_TERM_YELLOW),
                    i ? (i == 1 ? "Evaluation at step 0" : "Later evaluation")
                      : "Training",
-                   pl_term_bytes(e->memory_bytes - total).text,
+                   pl_units_bytes(e->memory_bytes - total).text,
                    pl_term_out_end());
     }
 }
@@ -248,8 +248,8 @@ static void print_verdict(const pl_explain *e)
     print_why(e);
     printf("Plimsoll trains and evaluates the same model, float32 and exact "
            "AdamW, in %s%s%s;\nat the least in %s, for %.0f %% more time.\n",
-           pl_term_out(PL_TERM_BOLD), pl_term_bytes(e->own_bytes).text,
-           pl_term_out_end(), pl_term_bytes(e->own_least).text,
+           pl_term_out(PL_TERM_BOLD), pl_units_bytes(e->own_bytes).text,
+           pl_term_out_end(), pl_units_bytes(e->own_least).text,
            100.0 * (e->least_seconds / e->own_seconds - 1.0));
 }
 
@@ -270,9 +270,9 @@ static void print_ways(const pl_explain *e)
         const pl_explain_way *way = &e->ways[w];
         printf("%-34s", way->name);
         for (int i = 0; i < PL_EXPLAIN_COLUMNS; i++)
-            printf(" %12s",
-                   pl_term_bytes(pl_explain_column(&way->result, i)->live_bytes)
-                       .text);
+            printf(" %12s", pl_units_bytes(
+                                pl_explain_column(&way->result, i)->live_bytes)
+                                .text);
         printf("  %s\n",
                fits_text(e, pl_nanogpt_failure(&way->result) == NULL));
     }
@@ -281,10 +281,10 @@ static void print_ways(const pl_explain *e)
 static void print_llmc(const pl_explain *e)
 {
     printf("llm.c, from its sources: %s on the CPU",
-           pl_term_bytes((size_t)pl_llmc_cpu_bytes(&e->job)).text);
+           pl_units_bytes((size_t)pl_llmc_cpu_bytes(&e->job)).text);
     for (int r = 0; r < PL_LLMC_RECOMPUTATIONS; r++)
         printf("%s %s", r ? "," : "; on CUDA with -r 0, 1, 2:",
-               pl_term_bytes((size_t)pl_llmc_cuda_bytes(&e->job, r)).text);
+               pl_units_bytes((size_t)pl_llmc_cuda_bytes(&e->job, r)).text);
     printf("\n");
 }
 
@@ -293,9 +293,9 @@ static void print_change(size_t before, size_t after)
 {
     size_t change = before > after ? before - after : after - before;
     const char *sign = before > after ? "-" : "+";
-    char text[PL_TERM_TEXT_BYTES + 16] = "0", share[16] = "";
+    char text[PL_UNITS_TEXT_BYTES + 16] = "0", share[16] = "";
     if (change) {
-        snprintf(text, sizeof text, "%s%s", sign, pl_term_bytes(change).text);
+        snprintf(text, sizeof text, "%s%s", sign, pl_units_bytes(change).text);
         snprintf(share, sizeof share, "%s%.0f %%", sign,
                  100.0 * (double)change / (double)before);
     }
@@ -325,8 +325,8 @@ static void print_advice(const pl_explain *e)
         size_t live = pl_explain_column(&e->result, i)->live_bytes;
         size_t old = pl_explain_column_bytes(e->need_bytes, i) - live;
         size_t new = pl_explain_column_bytes(e->expandable_bytes, i) - live;
-        printf(" %s %s -> %s%s", pl_explain_columns[i], pl_term_bytes(old).text,
-               pl_term_bytes(new).text,
+        printf(" %s %s -> %s%s", pl_explain_columns[i],
+               pl_units_bytes(old).text, pl_units_bytes(new).text,
                i + 1 < PL_EXPLAIN_COLUMNS ? ";" : "\n");
     }
 }

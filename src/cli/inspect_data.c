@@ -7,7 +7,7 @@
 #include "data/parquet.h"
 #include "data/shard.h"
 #include "data/source.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static pl_status show_shard(const pl_inspect *in, const char *path,
                                (uint64_t)tokenizer->vocab_size);
     } else {
         pl_term_print("%s: %s, %s tokens, largest id %d", path, kind,
-                      pl_term_count(shard->n_tokens).text, (int)most);
+                      pl_units_count(shard->n_tokens).text, (int)most);
         if (known)
             printf(" of %d", (int)tokenizer->vocab_size);
         printf("\n");
@@ -314,8 +314,8 @@ static pl_status show_parquet(const pl_inspect *in, const char *path,
     } else if (!status) {
         pl_term_print("%s: parquet, %s rows in %s row groups\n"
                       "  string columns: %s\n",
-                      path, pl_term_count(parquet.rows).text,
-                      pl_term_count(parquet.group_count).text,
+                      path, pl_units_count(parquet.rows).text,
+                      pl_units_count(parquet.group_count).text,
                       parquet.string_columns);
     }
     if (!status)
@@ -337,7 +337,7 @@ static pl_status read_source(tally *t, const char *path, const char *field,
                              pl_error *err)
 {
     pl_source *source;
-    pl_piece piece;
+    pl_fragment piece;
     pl_cli_pace pace = pl_cli_pace_begin();
     pl_source_options options = { .paths = &path,
                                   .path_count = 1,
@@ -349,7 +349,7 @@ static pl_status read_source(tally *t, const char *path, const char *field,
         return status;
     for (;;) {
         status = pl_source_next(source, &piece, err);
-        if (status || piece.part == PL_PIECE_NONE)
+        if (status || piece.part == PL_FRAGMENT_NONE)
             break;
         if (t->bytes == 0) {
             t->first_bytes = piece.bytes < SHOWN_BYTES ? piece.bytes
@@ -357,12 +357,12 @@ static pl_status read_source(tally *t, const char *path, const char *field,
             memcpy(t->first, piece.text, t->first_bytes);
         }
         t->is_text = t->is_text && pl_utf8_is_valid(piece.text, piece.bytes);
-        t->documents += pl_piece_begins(piece.part) ? 1 : 0;
+        t->documents += pl_fragment_begins(piece.part) ? 1 : 0;
         t->bytes += piece.bytes;
         if (pl_cli_pace_is_due(&pace))
             pl_term_progress("reading %s of text, %s documents",
-                             pl_term_bytes(t->bytes).text,
-                             pl_term_count(t->documents).text);
+                             pl_units_bytes(t->bytes).text,
+                             pl_units_count(t->documents).text);
     }
     pl_term_clear();
     if (t->documents)
@@ -397,8 +397,8 @@ pl_status pl_inspect_source(const pl_inspect *in, const char *path,
         return PL_OK;
     }
     pl_term_print("%s: %s, %s document%s, %s bytes%s\n", path, format,
-                  pl_term_count(t.documents).text, t.documents == 1 ? "" : "s",
-                  pl_term_count(t.bytes).text, t.is_text ? " of text" : "");
+                  pl_units_count(t.documents).text, t.documents == 1 ? "" : "s",
+                  pl_units_count(t.bytes).text, t.is_text ? " of text" : "");
     if (t.bytes > 0)
         pl_term_print("  begins: %s\n", begins);
     return PL_OK;

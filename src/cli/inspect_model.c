@@ -7,8 +7,8 @@
 #include "format/gguf.h"
 #include "format/llmc_model.h"
 #include "format/safetensors.h"
-#include "train/checkpoint.h"
-#include "train/gpt2_config.h"
+#include "store/checkpoint.h"
+#include "store/gpt2_config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,8 +59,8 @@ static void show_sizes(const pl_inspect *in, const char *path,
 {
     if (!in->json) {
         pl_term_print("%s: %s, %zu tensors, %s numbers, %s\n", path, format,
-                      count, pl_term_count(numbers).text,
-                      pl_term_bytes(bytes).text);
+                      count, pl_units_count(numbers).text,
+                      pl_units_bytes(bytes).text);
         return;
     }
     pl_json_text_string(in->json, "format", format);

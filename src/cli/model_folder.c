@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/term.h"
-#include "train/checkpoint.h"
-#include "train/pretrained.h"
+#include "store/checkpoint.h"
+#include "store/pretrained.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* same_model.c: the keys that say which model it is, against a checkpoint. */
 #include "cli/command.h"
-#include "train/checkpoint.h"
+#include "store/checkpoint.h"
 
 #include <string.h>
 

@@ -1,25 +1,13 @@
-/* term.h: how things look: numbers for people, colours on a terminal only, a
- * progress line that scripts never see. */
+/* term.h: how things look: colours on a terminal only, a progress line that
+ * scripts never see. */
 #ifndef PL_CLI_TERM_H
 #define PL_CLI_TERM_H
 
 #include "base/log.h"
+#include "base/units.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum { PL_TERM_TEXT_BYTES = 48 };
-
-typedef struct pl_term_text {
-    char text[PL_TERM_TEXT_BYTES];
-} pl_term_text;
-
-/* "1.85 GB", "412 B": powers of ten. */
-pl_term_text pl_term_bytes(uint64_t bytes);
-/* "77,355,072" */
-pl_term_text pl_term_count(uint64_t count);
-/* "2 h 05 min", "3.2 s", "317 years"; "?" if there is no such number. */
-pl_term_text pl_term_duration(double seconds);
 
 typedef enum pl_term_style {
     PL_TERM_BOLD,

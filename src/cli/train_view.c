@@ -13,15 +13,15 @@
 
 static double tokens_per_update(const pl_session *session)
 {
-    const pl_config *config = session->config;
-    return (double)session->shape.T * (double)config->batch_size *
+    const pl_config *config = session->run.config;
+    return (double)session->run.shape.T * (double)config->batch_size *
            (double)config->gradient_accumulation_steps;
 }
 
 /* nanoGPT's count (after the PaLM paper): 6 N + 12 L H Q T per token. */
 static double flops_per_update(const pl_session *session)
 {
-    const pl_shape *s = &session->shape;
+    const pl_shape *s = &session->run.shape;
     double per_token = 6.0 * (double)pl_param_count_nanogpt(s) +
                        12.0 * (double)s->L * (double)s->A * (double)s->T;
     return per_token * tokens_per_update(session);
@@ -30,7 +30,7 @@ static double flops_per_update(const pl_session *session)
 /* Updates that are left, and the evaluations among them. */
 static double seconds_left(const pl_train_view *view, uint64_t done)
 {
-    const pl_config *config = view->session->config;
+    const pl_config *config = view->session->run.config;
     uint64_t end = (uint64_t)config->max_iters;
     if (done >= end)
         return 0.0;
@@ -51,7 +51,7 @@ static void updated(void *context, const pl_update_event *event)
                               : 0.9 * view->mean_ms + 0.1 * event->step_ms;
     pl_mfu_updated(&view->mfu, event->step_ms * 1e-3);
     if (pl_mfu_wants_probe(&view->mfu))
-        pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->device));
+        pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->run.device));
     const double share = pl_mfu_share(&view->mfu);
     if (event->diverged)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
@@ -63,8 +63,8 @@ static void updated(void *context, const pl_update_event *event)
                    "iteration %llu: overflow in float16, skipped; the loss "
                    "scale is %g now (%llu skipped so far)",
                    (unsigned long long)event->step, event->loss_scale,
-                   (unsigned long long)session->skipped);
-    if (event->step % (uint64_t)session->config->log_interval != 0)
+                   (unsigned long long)session->run.skipped);
+    if (event->step % (uint64_t)session->run.config->log_interval != 0)
         return;
     pl_term_clear();
     printf("iter %llu: loss %.4f, time %.2fms, mfu %.2f%%, lr %.2e, norm %.3f, "
@@ -73,7 +73,7 @@ static void updated(void *context, const pl_update_event *event)
            share < 0.0 ? -100.0 : 100.0 * share, event->learning_rate,
            event->grad_norm,
            tokens_per_update(session) / (event->step_ms * 1e-3),
-           pl_term_duration(seconds_left(view, event->step + 1)).text);
+           pl_units_duration(seconds_left(view, event->step + 1)).text);
     fflush(stdout);
 }
 
@@ -100,7 +100,7 @@ static void updating(void *context, const pl_progress *progress)
         "iter %llu: %llu of %llu micro-batches, %.0f tok/s, %s left",
         (unsigned long long)progress->step, (unsigned long long)progress->done,
         (unsigned long long)progress->total, progress->tokens_per_second,
-        pl_term_duration(progress->seconds_left).text);
+        pl_units_duration(progress->seconds_left).text);
 }
 
 static void gave_up(void *context, const pl_progress *progress)
@@ -128,14 +128,14 @@ static void evaluating(void *context, pl_split split,
         "evaluating %s %3.0f %%, %.0f tok/s, %s left",
         split == PL_SPLIT_VAL ? "val" : "train", 100.0 * share,
         progress->tokens_per_second,
-        pl_term_duration((now - view->eval_began) * (1.0 - share) / share)
+        pl_units_duration((now - view->eval_began) * (1.0 - share) / share)
             .text);
 }
 
 static void evaluated(void *context, const pl_eval_event *event)
 {
     pl_train_view *view = context;
-    size_t T = view->session->gpt.layout.eval_T;
+    size_t T = view->session->run.gpt.layout.eval_T;
     view->eval_seconds = pl_clock_seconds() - view->eval_began;
     view->eval_began = 0.0;
     pl_term_clear();
@@ -143,9 +143,9 @@ static void evaluated(void *context, const pl_eval_event *event)
            "tokens each, context %zu%s)\n",
            (unsigned long long)event->step, event->train.loss, event->val.loss,
            event->train.standard_error, event->val.standard_error,
-           pl_term_count(event->val.tokens).text, T,
-           T < view->session->shape.T ? ", not comparable with block_size"
-                                      : "");
+           pl_units_count(event->val.tokens).text, T,
+           T < view->session->run.shape.T ? ", not comparable with block_size"
+                                          : "");
     fflush(stdout);
 }
 
@@ -155,8 +155,8 @@ static void saving(void *context, uint64_t step)
     char name[PL_OUTDIR_NAME_BYTES];
     pl_outdir_name(name, step);
     pl_term_clear();
-    pl_term_print("saving checkpoint to %s/%s\n", view->session->outdir.path,
-                  name);
+    pl_term_print("saving checkpoint to %s/%s\n",
+                  view->session->run.outdir.path, name);
     fflush(stdout);
 }
 
@@ -174,13 +174,13 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
 {
     *view = (pl_train_view){
         .session = session,
-        .began_step = session->step,
+        .began_step = session->run.step,
         .began = pl_clock_seconds(),
         .mfu = pl_mfu_make(flops_per_update(session),
                            tokens_per_update(session) *
-                               pl_bench_train_flops(&session->shape)),
+                               pl_bench_train_flops(&session->run.shape)),
     };
-    pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->device));
+    pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->run.device));
     return (pl_listener){
         .context = view,
         .updating = updating,

@@ -2,7 +2,7 @@
 #ifndef PL_CLI_TRAIN_VIEW_H
 #define PL_CLI_TRAIN_VIEW_H
 
-#include "train/mfu.h"
+#include "advise/mfu.h"
 #include "train/trainer.h"
 
 typedef struct pl_train_view {

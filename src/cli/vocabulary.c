@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "data/dataset.h"
 #include "model/shape.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 #include "train/session.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ static pl_status say_model(const char **from, const pl_config *config,
 }
 
 pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
-                            size_t *vocab_size, size_t *held_bytes,
+                            size_t *vocab_size, size_t *tokenizer_bytes,
                             const char **from, pl_error *err)
 {
     char folder[PL_PATH_BYTES];
@@ -89,13 +89,13 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     const int set = config->vocab_size != PL_NONE;
     pl_status status = PL_OK;
 
-    if (held_bytes)
-        *held_bytes = 0;
+    if (tokenizer_bytes)
+        *tokenizer_bytes = 0;
     *vocab_size = set ? (size_t)config->vocab_size : PL_VOCAB_GPT2;
     *from = "GPT-2's 50257 padded, as nanoGPT does";
     if (set)
         status = say_model(from, config, heap, err);
-    if (status || (set && !held_bytes))
+    if (status || (set && !tokenizer_bytes))
         return status;
     status = pl_path_join(folder, "data", config->dataset, err);
     if (!status)
@@ -110,8 +110,8 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     if (status)
         return status;
     *vocab_size = pl_session_vocabulary(config, &tokenizer);
-    if (held_bytes)
-        *held_bytes = pl_tokenizer_held_bytes(&tokenizer);
+    if (tokenizer_bytes)
+        *tokenizer_bytes = pl_tokenizer_memory_bytes(&tokenizer);
     if (!set && tokenizer.kind != PL_TOKENIZER_NONE)
         *from = "the dataset's tokenizer";
     return PL_OK;

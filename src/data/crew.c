@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "data/pieces.h"
+#include "data/cutter.h"
 #include "text/pretok.h"
 
 #include <stdatomic.h>
@@ -27,8 +27,8 @@ typedef struct crew {
     const pl_crew_options *options;
     load loads[2];
     size_t part_room;
-    pl_piece piece; /* the one that is being cut; NONE: none */
-    uint64_t sum;   /* behind it */
+    pl_fragment piece; /* the one that is being cut; NONE: none */
+    uint64_t sum;      /* behind it */
     /* A word that is too long for a load is under way: nothing else is read
      * meanwhile. */
     int holds;
@@ -77,7 +77,7 @@ static void begin_document(crew *c)
 {
     const pl_crew_options *o = c->options;
     uint64_t size = c->piece.bytes;
-    if (c->piece.part == PL_PIECE_FIRST &&
+    if (c->piece.part == PL_FRAGMENT_FIRST &&
         pl_source_last_file_bytes(o->source) > size)
         size = pl_source_last_file_bytes(o->source);
     c->tally.mark = o->mark && o->mark(o->context, &c->tally, size);
@@ -111,11 +111,11 @@ static size_t next_bytes(const crew *c)
 {
     const char *text = c->piece.text + c->used;
     size_t left = c->piece.bytes - c->used, cut = 0;
-    pl_pieces_cuts cuts = c->options->ends == PL_CREW_LINE_ENDS
-                              ? PL_PIECES_ANYWHERE
-                              : PL_PIECES_AT_WORDS;
+    pl_cutter_cuts cuts = c->options->ends == PL_CREW_LINE_ENDS
+                              ? PL_CUTTER_ANYWHERE
+                              : PL_CUTTER_AT_WORDS;
     for (size_t limit = PL_SOURCE_PIECE_BYTES; limit < left && !cut; limit *= 2)
-        cut = pl_pieces_cut(text, limit, cuts);
+        cut = pl_cutter_cut(text, limit, cuts);
     return cut ? cut : left;
 }
 
@@ -136,13 +136,13 @@ static pl_status fill_held(crew *c, load *l, size_t bytes)
         if (status)
             return status;
     }
-    if (c->used == 0 && pl_piece_begins(c->piece.part))
+    if (c->used == 0 && pl_fragment_begins(c->piece.part))
         begin_document(c);
     l->parts[0] = (pl_crew_part){
         .text = c->piece.text + c->used,
         .bytes = bytes,
         .ends = c->used + bytes == c->piece.bytes &&
-                pl_piece_ends(c->piece.part),
+                pl_fragment_ends(c->piece.part),
         .mark = (int)c->tally.mark,
         .ids = (int32_t *)(void *)c->held.data,
     };
@@ -167,10 +167,10 @@ static pl_status fill_piece(crew *c, load *l, size_t *bytes)
     if (take + 1 > o->load_bytes - l->bytes ||
         c->part_room - l->out.count < PIECE_PARTS)
         return PL_OK;
-    if (c->used == 0 && pl_piece_begins(c->piece.part))
+    if (c->used == 0 && pl_fragment_begins(c->piece.part))
         begin_document(c);
     memcpy(l->text + l->bytes, text, take);
-    int ends = take == left && pl_piece_ends(c->piece.part);
+    int ends = take == left && pl_fragment_ends(c->piece.part);
     if (ends && o->ends == PL_CREW_LINE_ENDS &&
         pl_source_last_format(o->source) != PL_SOURCE_TEXT) {
         l->text[l->bytes + take] = '\n';
@@ -190,11 +190,11 @@ static pl_status read_load(crew *c, load *l)
     l->bytes = l->out.count = 0;
     while (!c->ended && !c->holds) {
         size_t bytes;
-        if (c->piece.part == PL_PIECE_NONE) {
+        if (c->piece.part == PL_FRAGMENT_NONE) {
             pl_status status = pl_source_next(source, &c->piece, c->err);
             if (status)
                 return status;
-            c->ended = c->piece.part == PL_PIECE_NONE;
+            c->ended = c->piece.part == PL_FRAGMENT_NONE;
             c->sum = pl_hash_chain(c->tally.sum, c->piece.text, c->piece.bytes);
             c->used = 0;
             continue;
@@ -206,12 +206,12 @@ static pl_status read_load(crew *c, load *l)
             break;
         if (c->used < c->piece.bytes)
             continue;
-        c->tally.in_document = !pl_piece_ends(c->piece.part);
+        c->tally.in_document = !pl_fragment_ends(c->piece.part);
         c->tally.place = pl_source_tell(source);
         c->tally.sum = c->sum;
-        c->piece.part = PL_PIECE_NONE;
+        c->piece.part = PL_FRAGMENT_NONE;
     }
-    l->out.between = c->piece.part == PL_PIECE_NONE || c->used == 0;
+    l->out.between = c->piece.part == PL_FRAGMENT_NONE || c->used == 0;
     l->out.tally = c->tally;
     l->out.done_bytes = pl_source_done_bytes(source);
     return PL_OK;

@@ -1,7 +1,7 @@
 /* crew.h: documents through several threads, in order and in bounded memory.
  *
  * Text is read in loads and cut into parts where a tokenizer may be given one
- * alone (text/pretok.h, data/pieces.h). While all threads work on the parts of
+ * alone (text/pretok.h, data/cutter.h). While all threads work on the parts of
  * one load, the first of them hands on the load before, and reads the next.
  * What is cut where depends on the documents alone, not on threads or memory.
  * A document of more than PL_SOURCE_PIECE_BYTES goes in pieces of that size,

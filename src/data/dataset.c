@@ -1,7 +1,7 @@
 /* dataset.c: see dataset.h. Owns the names of the files in a data folder. */
 #include "data/dataset.h"
 
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #include <stdio.h>
 #include <string.h>

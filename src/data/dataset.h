@@ -8,7 +8,7 @@
  *
  * The tokenizer comes from meta.json or tokenizer.json (ours), else from
  * meta.pkl (nanoGPT's), else there is none and the tokens are GPT-2's, with a
- * vocabulary of 50304 (text/tokenizer_file.h). */
+ * vocabulary of 50304 (text/tokfile.h). */
 #ifndef PL_DATA_DATASET_H
 #define PL_DATA_DATASET_H
 

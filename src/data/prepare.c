@@ -11,7 +11,7 @@
 #include "data/prepare_parts.h"
 #include "data/prepare_state.h"
 #include "data/publish.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #include <string.h>
 
@@ -141,8 +141,8 @@ static pl_status open_source(pl_prepare_job *j)
     options.memory_bytes = j->source_bytes;
     options.cuts = !j->options->tokenizer ||
                            j->options->tokenizer->kind != PL_TOKENIZER_BPE
-                       ? PL_PIECES_ANYWHERE
-                       : PL_PIECES_AT_WORDS;
+                       ? PL_CUTTER_ANYWHERE
+                       : PL_CUTTER_AT_WORDS;
     options.ask = ask;
     options.ask_context = j;
     pl_status status = pl_source_open(&j->source, &options, j->err);

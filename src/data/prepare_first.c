@@ -46,7 +46,7 @@ static size_t count_lines(const char *text, size_t bytes)
     return lines;
 }
 
-static pl_status invalid(const pl_prepare_job *j, const pl_piece *piece,
+static pl_status invalid(const pl_prepare_job *j, const pl_fragment *piece,
                          size_t at, uint64_t lines, uint64_t offset)
 {
     char where[PL_SOURCE_WHERE_BYTES];
@@ -70,11 +70,11 @@ static pl_status mark_all(pl_prepare_job *j)
     pl_crew_tally tally = { 0 };
     uint64_t lines = 0, offset = 0;
     for (;;) {
-        pl_piece piece;
+        pl_fragment piece;
         pl_status status = pl_source_next(j->source, &piece, j->err);
-        if (status || piece.part == PL_PIECE_NONE)
+        if (status || piece.part == PL_FRAGMENT_NONE)
             return status;
-        if (pl_piece_begins(piece.part)) {
+        if (pl_fragment_begins(piece.part)) {
             lines = offset = 0;
             tally.documents++;
         }

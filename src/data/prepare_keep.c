@@ -67,9 +67,9 @@ static pl_status read_again(pl_prepare_job *j, int *same)
                (unsigned long long)j->state.tally.text_bytes);
     pl_status status = pl_source_seek(j->source, tally.place, j->err);
     while (!status && tally.text_bytes < j->state.tally.text_bytes) {
-        pl_piece piece;
+        pl_fragment piece;
         status = pl_source_next(j->source, &piece, j->err);
-        if (status || piece.part == PL_PIECE_NONE)
+        if (status || piece.part == PL_FRAGMENT_NONE)
             return status;
         tally.sum = pl_hash_chain(tally.sum, piece.text, piece.bytes);
         tally.text_bytes += piece.bytes;

@@ -9,7 +9,7 @@
 #include "data/prepare.h"
 #include "data/prepare_state.h"
 #include "data/shard_out.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 #define PL_PREPARE_UNKNOWN SIZE_MAX /* a part's count: it can't be encoded */
 

@@ -5,10 +5,10 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "data/cutter.h"
 #include "data/jsonl.h"
 #include "data/kind.h"
 #include "data/parquet.h"
-#include "data/pieces.h"
 #include "data/stream.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct pl_source {
     size_t document_bytes;
     pl_source_format format; /* as asked for */
     double listed_date;
-    pl_pieces_cuts cuts;
+    pl_cutter_cuts cuts;
     pl_stream_ask *ask;
     void *ask_context;
     pl_block packed, text; /* buffers of the stream and its reader */
@@ -36,7 +36,7 @@ struct pl_source {
     int text_ended;            /* its last piece was given */
     int once_used;             /* what is read once was opened */
     pl_stream stream;
-    pl_pieces pieces;
+    pl_cutter pieces;
     pl_jsonl jsonl;
     pl_parquet parquet;
 
@@ -212,7 +212,7 @@ static pl_status open_file(pl_source *s, pl_error *err)
         return pl_jsonl_open(&s->jsonl, &s->stream, s->field, s->place.record,
                              s->document_bytes, s->text.data, s->text.bytes,
                              &s->room, err);
-    pl_pieces_open(&s->pieces, &s->stream, &s->room, &s->text,
+    pl_cutter_open(&s->pieces, &s->stream, &s->room, &s->text,
                    PL_SOURCE_PIECE_BYTES, s->cuts);
     return PL_OK;
 }
@@ -231,7 +231,7 @@ static void leave_file(pl_source *s)
  * an empty one. */
 
 /* What a packed file has in it is known when it is unpacked: a tar, say. */
-static pl_status check_unpacked(const pl_source *s, const pl_piece *piece,
+static pl_status check_unpacked(const pl_source *s, const pl_fragment *piece,
                                 pl_error *err)
 {
     const char *refused = NULL;
@@ -246,34 +246,34 @@ static pl_status check_unpacked(const pl_source *s, const pl_piece *piece,
                    pl_path_shown(s->stream.file.path), refused);
 }
 
-static pl_status next_text(pl_source *s, pl_piece *piece, pl_error *err)
+static pl_status next_text(pl_source *s, pl_fragment *piece, pl_error *err)
 {
-    pl_pieces_more more;
+    pl_cutter_more more;
     int begins = s->pieces.offset == 0;
     if (s->text_ended)
         return PL_OK;
     s->last.number = s->pieces.offset;
-    pl_status status = pl_pieces_next(&s->pieces, &piece->text, &piece->bytes,
+    pl_status status = pl_cutter_next(&s->pieces, &piece->text, &piece->bytes,
                                       &more, err);
     if (!status && begins)
         status = check_unpacked(s, piece, err);
     if (status)
         return status;
-    int ends = more == PL_PIECES_LAST;
+    int ends = more == PL_CUTTER_LAST;
     s->text_ended = ends;
     s->place.offset = s->pieces.offset;
     if (ends)
         s->place = (pl_source_place){ .file = s->file + 1 };
     /* An empty text has no pieces. */
     if (piece->bytes > 0)
-        piece->part = begins && ends ? PL_PIECE_WHOLE
-                      : begins       ? PL_PIECE_FIRST
-                      : ends         ? PL_PIECE_LAST
-                                     : PL_PIECE_MIDDLE;
+        piece->part = begins && ends ? PL_FRAGMENT_WHOLE
+                      : begins       ? PL_FRAGMENT_FIRST
+                      : ends         ? PL_FRAGMENT_LAST
+                                     : PL_FRAGMENT_MIDDLE;
     return PL_OK;
 }
 
-static pl_status next_line(pl_source *s, pl_piece *piece, pl_error *err)
+static pl_status next_line(pl_source *s, pl_fragment *piece, pl_error *err)
 {
     do {
         pl_status status = pl_jsonl_next(&s->jsonl, &piece->text, &piece->bytes,
@@ -283,11 +283,11 @@ static pl_status next_line(pl_source *s, pl_piece *piece, pl_error *err)
     } while (piece->text && piece->bytes == 0);
     s->last.number = s->place.record = s->jsonl.line;
     s->place.offset = pl_jsonl_offset(&s->jsonl);
-    piece->part = piece->text ? PL_PIECE_WHOLE : PL_PIECE_NONE;
+    piece->part = piece->text ? PL_FRAGMENT_WHOLE : PL_FRAGMENT_NONE;
     return PL_OK;
 }
 
-static pl_status next_row(pl_source *s, pl_piece *piece, pl_error *err)
+static pl_status next_row(pl_source *s, pl_fragment *piece, pl_error *err)
 {
     do {
         pl_status status = pl_parquet_next(&s->parquet, &piece->text,
@@ -296,14 +296,14 @@ static pl_status next_row(pl_source *s, pl_piece *piece, pl_error *err)
             return status;
     } while (piece->text && piece->bytes == 0);
     s->place.record = s->parquet.row;
-    piece->part = piece->text ? PL_PIECE_WHOLE : PL_PIECE_NONE;
+    piece->part = piece->text ? PL_FRAGMENT_WHOLE : PL_FRAGMENT_NONE;
     return PL_OK;
 }
 
-pl_status pl_source_next(pl_source *source, pl_piece *piece, pl_error *err)
+pl_status pl_source_next(pl_source *source, pl_fragment *piece, pl_error *err)
 {
     pl_source *s = source;
-    *piece = (pl_piece){ .part = PL_PIECE_NONE };
+    *piece = (pl_fragment){ .part = PL_FRAGMENT_NONE };
     while (s->file < s->list.count) {
         pl_status status = s->open == PL_SOURCE_AUTO ? open_file(s, err)
                                                      : PL_OK;
@@ -314,7 +314,7 @@ pl_status pl_source_next(pl_source *source, pl_piece *piece, pl_error *err)
         status = s->open == PL_SOURCE_TEXT    ? next_text(s, piece, err)
                  : s->open == PL_SOURCE_JSONL ? next_line(s, piece, err)
                                               : next_row(s, piece, err);
-        if (status || piece->part != PL_PIECE_NONE)
+        if (status || piece->part != PL_FRAGMENT_NONE)
             return status;
         leave_file(s);
     }

@@ -8,7 +8,7 @@
  * A document is a text file, the string field of a line of JSON, or a string
  * of a row of parquet. Those of JSON lines and parquet come whole; one that is
  * larger than allowed is an error with its file and line or row. A text file
- * may be larger than memory: it comes in pieces (pieces.h says where it is
+ * may be larger than memory: it comes in pieces (cutter.h says where it is
  * cut). Nulls, blank lines and empty documents are passed over. Bytes aren't
  * changed: a byte order mark, line ends and what isn't UTF-8 stay.
  *
@@ -20,7 +20,7 @@
 #define PL_DATA_SOURCE_H
 
 #include "base/status.h"
-#include "data/pieces.h"
+#include "data/cutter.h"
 #include "data/source_list.h"
 
 #include <stddef.h>
@@ -43,36 +43,36 @@ typedef struct pl_source_options {
     size_t memory_bytes;
     /* The largest document of JSON lines and parquet; 0 is what fits. */
     size_t document_bytes;
-    pl_pieces_cuts cuts; /* of texts */
+    pl_cutter_cuts cuts; /* of texts */
     /* Whether to stop, asked also within a document; NULL: never. */
     pl_stream_ask *ask;
     void *ask_context;
 } pl_source_options;
 
-typedef enum pl_piece_part {
-    PL_PIECE_NONE, /* there are no more */
-    PL_PIECE_WHOLE,
-    PL_PIECE_FIRST,
-    PL_PIECE_MIDDLE,
-    PL_PIECE_LAST,
-} pl_piece_part;
+typedef enum pl_fragment_part {
+    PL_FRAGMENT_NONE, /* there are no more */
+    PL_FRAGMENT_WHOLE,
+    PL_FRAGMENT_FIRST,
+    PL_FRAGMENT_MIDDLE,
+    PL_FRAGMENT_LAST,
+} pl_fragment_part;
 
 /* Whether a document begins, or ends, with this piece. */
-static inline int pl_piece_begins(pl_piece_part part)
+static inline int pl_fragment_begins(pl_fragment_part part)
 {
-    return part == PL_PIECE_WHOLE || part == PL_PIECE_FIRST;
+    return part == PL_FRAGMENT_WHOLE || part == PL_FRAGMENT_FIRST;
 }
 
-static inline int pl_piece_ends(pl_piece_part part)
+static inline int pl_fragment_ends(pl_fragment_part part)
 {
-    return part == PL_PIECE_WHOLE || part == PL_PIECE_LAST;
+    return part == PL_FRAGMENT_WHOLE || part == PL_FRAGMENT_LAST;
 }
 
-typedef struct pl_piece {
+typedef struct pl_fragment {
     const char *text; /* valid until the next call; no zero behind it */
     size_t bytes;
-    pl_piece_part part;
-} pl_piece;
+    pl_fragment_part part;
+} pl_fragment;
 
 /* A place between two pieces. Three numbers, to be written down and given back
  * to a source that was opened with the same options. */
@@ -90,7 +90,7 @@ PL_MUST_CHECK pl_status pl_source_open(pl_source **source,
 void pl_source_close(pl_source *source); /* NULL is fine */
 
 /* The next piece. After an error: close it. */
-PL_MUST_CHECK pl_status pl_source_next(pl_source *source, pl_piece *piece,
+PL_MUST_CHECK pl_status pl_source_next(pl_source *source, pl_fragment *piece,
                                        pl_error *err);
 
 /* Behind the last piece. */

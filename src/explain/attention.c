@@ -1,7 +1,7 @@
 /* attention.c: from q, k, v to the heads' outputs and back, in the three ways
  * that PyTorch has for nanoGPT: a fused kernel, nanoGPT's own products, and
  * SDPA's plain path, which the CPU takes when there is dropout. */
-#include "explain/replay.h"
+#include "explain/nanogpt_replay.h"
 
 /* ---- sizes ---- */
 
@@ -25,12 +25,12 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-static pl_held take_scores(const pl_replay_pass *p, const char *name, size_t s)
+static pl_taken take_scores(const pl_replay_pass *p, const char *name, size_t s)
 {
     return pl_replay_take(p, PL_ITEM_SCORES, name, scores(p) * s);
 }
 
-static pl_held take_act(const pl_replay_pass *p, const char *name)
+static pl_taken take_act(const pl_replay_pass *p, const char *name)
 {
     return pl_replay_take(p, p->saves ? PL_ITEM_SAVED : PL_ITEM_TEMPORARY, name,
                           act(p, 1));
@@ -61,13 +61,13 @@ static size_t backward_scratch(const pl_replay_pass *p)
 
 /* ---- forward ---- */
 
-static pl_held flash(const pl_replay_pass *p, pl_replay_layer *a)
+static pl_taken flash(const pl_replay_pass *p, pl_replay_layer *a)
 {
-    pl_held y = take_act(p, "attention");
+    pl_taken y = take_act(p, "attention");
     a->lse = pl_replay_take(p, p->saves ? PL_ITEM_SAVED : PL_ITEM_TEMPORARY,
                             "log-sum-exp", 4 * p->B * p->T * p->r->job->H);
-    pl_held scratch = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                     "attention's scratch", forward_scratch(p));
+    pl_taken scratch = pl_replay_take(
+        p, PL_ITEM_TEMPORARY, "attention's scratch", forward_scratch(p));
     pl_replay_release(p, &scratch);
     if (!p->saves)
         pl_replay_release(p, &a->lse);
@@ -76,19 +76,19 @@ static pl_held flash(const pl_replay_pass *p, pl_replay_layer *a)
 
 /* The heads' outputs in the order of the channels: a copy unless there is one
  * head. */
-static pl_held gather(const pl_replay_pass *p, pl_held *y)
+static pl_taken gather(const pl_replay_pass *p, pl_taken *y)
 {
     if (p->r->job->H == 1 || p->T == 1)
         return *y;
-    pl_held att = take_act(p, "attention");
+    pl_taken att = take_act(p, "attention");
     pl_replay_release(p, y);
     return att;
 }
 
 /* Softmax of *in, which dies, in fp32. */
-static void softmax(const pl_replay_pass *p, pl_replay_layer *a, pl_held *in)
+static void softmax(const pl_replay_pass *p, pl_replay_layer *a, pl_taken *in)
 {
-    pl_held wide = 0;
+    pl_taken wide = 0;
     if (pl_replay_autocast(p->r->job))
         wide = take_scores(p, "scores in fp32", 4);
     a->softmax = take_scores(p, "softmax", 4);
@@ -98,7 +98,8 @@ static void softmax(const pl_replay_pass *p, pl_replay_layer *a, pl_held *in)
 
 /* After softmax: dropout, the product with v. *held is what Python's variable
  * keeps until the function returns. */
-static pl_held weigh(const pl_replay_pass *p, pl_replay_layer *a, pl_held *held)
+static pl_taken weigh(const pl_replay_pass *p, pl_replay_layer *a,
+                      pl_taken *held)
 {
     const pl_nanogpt_job *job = p->r->job;
     int autocast = pl_replay_autocast(job);
@@ -115,13 +116,13 @@ static pl_held weigh(const pl_replay_pass *p, pl_replay_layer *a, pl_held *held)
         a->v = take_act(p, "v, copied");
     if (autocast)
         a->scores16 = take_scores(p, "scores in 16 bits", 2);
-    pl_held y = pl_replay_take(p, PL_ITEM_TEMPORARY, "heads", act(p, 1));
+    pl_taken y = pl_replay_take(p, PL_ITEM_TEMPORARY, "heads", act(p, 1));
     if (!p->saves) {
         pl_replay_release(p, &a->v);
         pl_replay_release(p, &a->scores16);
     }
     /* What autograd saves stays; the rest lives as long as the variable. */
-    pl_held *bound = a->dropped ? &a->dropped : &a->softmax;
+    pl_taken *bound = a->dropped ? &a->dropped : &a->softmax;
     if (!p->saves || (autocast && a->dropped)) {
         *held = *bound;
         *bound = 0;
@@ -129,22 +130,22 @@ static pl_held weigh(const pl_replay_pass *p, pl_replay_layer *a, pl_held *held)
     return gather(p, &y);
 }
 
-static pl_held own(const pl_replay_pass *p, pl_replay_layer *a, pl_held *held)
+static pl_taken own(const pl_replay_pass *p, pl_replay_layer *a, pl_taken *held)
 {
     size_t s = pl_replay_s(p->r->job);
     if (pl_replay_clones(p)) {
         a->q = take_act(p, "q, copied");
         a->k = take_act(p, "k, copied");
     }
-    pl_held raw = take_scores(p, "scores", s);
+    pl_taken raw = take_scores(p, "scores", s);
     if (!p->saves) {
         pl_replay_release(p, &a->q);
         pl_replay_release(p, &a->k);
     }
-    pl_held scaled = take_scores(p, "scaled scores", s);
+    pl_taken scaled = take_scores(p, "scaled scores", s);
     pl_replay_release(p, &raw);
     a->mask = pl_replay_take(p, PL_ITEM_MASKS, "mask", p->T * p->T);
-    pl_held masked = take_scores(p, "masked scores", s);
+    pl_taken masked = take_scores(p, "masked scores", s);
     if (!p->saves)
         pl_replay_release(p, &a->mask);
     pl_replay_release(p, &scaled);
@@ -152,30 +153,32 @@ static pl_held own(const pl_replay_pass *p, pl_replay_layer *a, pl_held *held)
     return weigh(p, a, held);
 }
 
-static pl_held plain(const pl_replay_pass *p, pl_replay_layer *a, pl_held *held)
+static pl_taken plain(const pl_replay_pass *p, pl_replay_layer *a,
+                      pl_taken *held)
 {
     size_t square = p->T * p->T;
-    pl_held q = take_act(p, "q, scaled");
-    pl_held ones = pl_replay_take(p, PL_ITEM_MASKS, "ones", square);
-    pl_held mask = pl_replay_take(p, PL_ITEM_MASKS, "mask", square);
+    pl_taken q = take_act(p, "q, scaled");
+    pl_taken ones = pl_replay_take(p, PL_ITEM_MASKS, "ones", square);
+    pl_taken mask = pl_replay_take(p, PL_ITEM_MASKS, "mask", square);
     pl_replay_release(p, &ones);
-    pl_held bias = pl_replay_take(p, PL_ITEM_MASKS, "mask in fp32", 4 * square);
+    pl_taken bias = pl_replay_take(p, PL_ITEM_MASKS, "mask in fp32",
+                                   4 * square);
     pl_replay_release(p, &mask);
-    pl_held k = take_act(p, "k, scaled");
+    pl_taken k = take_act(p, "k, scaled");
     if (pl_replay_clones(p)) {
         a->q = take_act(p, "q, copied");
         a->k = take_act(p, "k, copied");
     }
-    pl_held raw = take_scores(p, "scores", 4);
+    pl_taken raw = take_scores(p, "scores", 4);
     if (a->k)
         pl_replay_release(p, &k);
     else
         a->k = k;
     a->softmax = take_scores(p, "softmax", 4);
-    pl_held check = take_scores(p, "rows without a key", 1);
+    pl_taken check = take_scores(p, "rows without a key", 1);
     pl_replay_release(p, &check);
     pl_replay_release(p, &raw);
-    pl_held y = weigh(p, a, held);
+    pl_taken y = weigh(p, a, held);
     pl_replay_release(p, &bias);
     if (a->q)
         pl_replay_release(p, &q);
@@ -188,8 +191,8 @@ static pl_held plain(const pl_replay_pass *p, pl_replay_layer *a, pl_held *held)
     return y;
 }
 
-pl_held pl_replay_attention(const pl_replay_pass *p, pl_replay_layer *a,
-                            pl_held *held)
+pl_taken pl_replay_attention(const pl_replay_pass *p, pl_replay_layer *a,
+                             pl_taken *held)
 {
     if (p->r->job->attention == PL_TORCH_SCORES)
         return own(p, a, held);
@@ -198,30 +201,30 @@ pl_held pl_replay_attention(const pl_replay_pass *p, pl_replay_layer *a,
 
 /* ---- backward ---- */
 
-static pl_held take_gradient(const pl_replay_pass *p)
+static pl_taken take_gradient(const pl_replay_pass *p)
 {
     return pl_replay_take(p, PL_ITEM_TEMPORARY, "gradient of q, k or v",
                           act(p, 1));
 }
 
 /* The next gradient of the scores, of `s` bytes each, for the one before. */
-static void step(const pl_replay_pass *p, pl_held *d, size_t s)
+static void step(const pl_replay_pass *p, pl_taken *d, size_t s)
 {
-    pl_held next = take_scores(p, "gradient of scores", s);
+    pl_taken next = take_scores(p, "gradient of scores", s);
     pl_replay_release(p, d);
     *d = next;
 }
 
 /* A copy in another order: q's or k's gradient. */
-static void reorder(const pl_replay_pass *p, pl_held *d)
+static void reorder(const pl_replay_pass *p, pl_taken *d)
 {
-    pl_held next = take_gradient(p);
+    pl_taken next = take_gradient(p);
     pl_replay_release(p, d);
     *d = next;
 }
 
 static void scores_backward(const pl_replay_pass *p, pl_replay_layer *a,
-                            pl_held *datt, pl_held d[3])
+                            pl_taken *datt, pl_taken d[3])
 {
     const pl_nanogpt_job *job = p->r->job;
     size_t s = pl_replay_s(job);
@@ -230,7 +233,7 @@ static void scores_backward(const pl_replay_pass *p, pl_replay_layer *a,
     if (pl_replay_clones(p))
         reorder(p, datt);
     d[2] = take_gradient(p);
-    pl_held ds = take_scores(p, "gradient of scores", s);
+    pl_taken ds = take_scores(p, "gradient of scores", s);
     pl_replay_release(p, datt);
     pl_replay_release(p, &a->v);
     pl_replay_release(p, &a->scores16);
@@ -259,16 +262,16 @@ static void scores_backward(const pl_replay_pass *p, pl_replay_layer *a,
         reorder(p, &d[i]);
 }
 
-pl_held pl_replay_attention_backward(const pl_replay_pass *p,
-                                     pl_replay_layer *a, pl_held *datt)
+pl_taken pl_replay_attention_backward(const pl_replay_pass *p,
+                                      pl_replay_layer *a, pl_taken *datt)
 {
-    pl_held d[3];
+    pl_taken d[3];
     if (a->lse) {
         for (int i = 0; i < 3; i++)
             d[i] = take_gradient(p);
-        pl_held scratch = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                         "attention's backward scratch",
-                                         backward_scratch(p));
+        pl_taken scratch = pl_replay_take(p, PL_ITEM_TEMPORARY,
+                                          "attention's backward scratch",
+                                          backward_scratch(p));
         pl_replay_release(p, &scratch);
         pl_replay_release(p, datt);
         pl_replay_release(p, &a->lse);
@@ -277,8 +280,8 @@ pl_held pl_replay_attention_backward(const pl_replay_pass *p,
         scores_backward(p, a, datt, d);
     }
     pl_replay_release(p, &a->qkv);
-    pl_held dqkv = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                  "gradients of q, k and v", act(p, 3));
+    pl_taken dqkv = pl_replay_take(p, PL_ITEM_TEMPORARY,
+                                   "gradients of q, k and v", act(p, 3));
     for (int i = 0; i < 3; i++)
         pl_replay_release(p, &d[i]);
     return dqkv;

@@ -1,16 +1,16 @@
 /* block.c: one transformer block, forward and back: which tensors it takes,
  * which autograd saves, which die when a Python variable is bound again. */
-#include "explain/replay.h"
+#include "explain/nanogpt_replay.h"
 
 #include "base/check.h"
 
-pl_held pl_replay_take(const pl_replay_pass *p, pl_item item, const char *name,
-                       size_t bytes)
+pl_taken pl_replay_take(const pl_replay_pass *p, pl_item item, const char *name,
+                        size_t bytes)
 {
     return pl_tape_take(&p->r->tape, item, name, bytes);
 }
 
-void pl_replay_release(const pl_replay_pass *p, pl_held *held)
+void pl_replay_release(const pl_replay_pass *p, pl_taken *held)
 {
     pl_tape_release(&p->r->tape, held);
 }
@@ -55,7 +55,7 @@ size_t pl_replay_weight(const pl_nanogpt_job *job, int index)
 }
 
 void pl_replay_note(const pl_replay_pass *p, const char *name,
-                    const char *used_by, pl_held held)
+                    const char *used_by, pl_taken held)
 {
     pl_nanogpt_result *result = p->r->result;
     if (!p->notes || !p->saves || held == 0)
@@ -78,8 +78,8 @@ static void use_weight(const pl_replay_pass *p, pl_replay_layer *a, int index)
 
 /* A layernorm. Returns what the next product reads; *out is the result as
  * Python holds it while the sublayer is called, if that is something else. */
-static pl_held norm(const pl_replay_pass *p, const char *name, pl_held *stats,
-                    pl_held *out)
+static pl_taken norm(const pl_replay_pass *p, const char *name, pl_taken *stats,
+                     pl_taken *out)
 {
     const pl_nanogpt_job *job = p->r->job;
     int casts = pl_replay_autocast(job) && !pl_replay_fused(job);
@@ -93,7 +93,7 @@ static pl_held norm(const pl_replay_pass *p, const char *name, pl_held *stats,
     if (casts)
         *out = pl_replay_take(p, PL_ITEM_TEMPORARY, "layernorm in fp32",
                               residual(p));
-    pl_held ln = casts ? 0 : pl_replay_take(p, kind(p), name, residual(p));
+    pl_taken ln = casts ? 0 : pl_replay_take(p, kind(p), name, residual(p));
     *stats = pl_replay_take(p, kind(p), "mean, rstd", 8 * rows(p));
     if (!p->saves)
         pl_replay_release(p, stats);
@@ -103,13 +103,13 @@ static pl_held norm(const pl_replay_pass *p, const char *name, pl_held *stats,
 }
 
 /* After the product: what it read is saved, or dies once Python lets go. */
-static void done_with(const pl_replay_pass *p, pl_held *input)
+static void done_with(const pl_replay_pass *p, pl_taken *input)
 {
     if (!p->saves || pl_replay_fused(p->r->job))
         pl_replay_release(p, input);
 }
 
-static pl_held drop(const pl_replay_pass *p, pl_held *x, pl_held *mask)
+static pl_taken drop(const pl_replay_pass *p, pl_taken *x, pl_taken *mask)
 {
     if (!pl_replay_drops(p))
         return *x;
@@ -117,16 +117,16 @@ static pl_held drop(const pl_replay_pass *p, pl_held *x, pl_held *mask)
     size_t bytes = p->r->job->device == PL_TORCH_CUDA ? rows(p) * p->r->job->C
                                                       : act(p, 1);
     *mask = pl_replay_take(p, kind(p), "dropout mask", bytes);
-    pl_held y = pl_replay_take(p, PL_ITEM_TEMPORARY, "dropout", act(p, 1));
+    pl_taken y = pl_replay_take(p, PL_ITEM_TEMPORARY, "dropout", act(p, 1));
     if (!p->saves)
         pl_replay_release(p, mask);
     pl_replay_release(p, x);
     return y;
 }
 
-static pl_held attention_half(const pl_replay_pass *p, pl_replay_layer *a)
+static pl_taken attention_half(const pl_replay_pass *p, pl_replay_layer *a)
 {
-    pl_held ln32, scores = 0;
+    pl_taken ln32, scores = 0;
     a->ln1 = norm(p, "layernorm 1", &a->stats1, &ln32);
     use_weight(p, a, PL_REPLAY_QKV);
     a->qkv = pl_replay_take(p, kind(p), "q, k, v", act(p, 3));
@@ -134,8 +134,8 @@ static pl_held attention_half(const pl_replay_pass *p, pl_replay_layer *a)
         done_with(p, &a->ln1);
     a->att = pl_replay_attention(p, a, &scores);
     use_weight(p, a, PL_REPLAY_ATT);
-    pl_held y = pl_replay_take(p, PL_ITEM_TEMPORARY, "attention's projection",
-                               act(p, 1));
+    pl_taken y = pl_replay_take(p, PL_ITEM_TEMPORARY, "attention's projection",
+                                act(p, 1));
     if (!p->saves)
         pl_replay_release(p, &a->att);
     y = drop(p, &y, &a->drop1);
@@ -147,9 +147,9 @@ static pl_held attention_half(const pl_replay_pass *p, pl_replay_layer *a)
     return y;
 }
 
-static pl_held mlp_half(const pl_replay_pass *p, pl_replay_layer *a)
+static pl_taken mlp_half(const pl_replay_pass *p, pl_replay_layer *a)
 {
-    pl_held ln32;
+    pl_taken ln32;
     a->ln2 = norm(p, "layernorm 2", &a->stats2, &ln32);
     use_weight(p, a, PL_REPLAY_FC);
     a->fc = pl_replay_take(p, kind(p), "MLP hidden", act(p, 4));
@@ -161,8 +161,8 @@ static pl_held mlp_half(const pl_replay_pass *p, pl_replay_layer *a)
     if (!p->saves)
         pl_replay_release(p, &a->fc);
     use_weight(p, a, PL_REPLAY_MLP);
-    pl_held y = pl_replay_take(p, PL_ITEM_TEMPORARY, "MLP's projection",
-                               act(p, 1));
+    pl_taken y = pl_replay_take(p, PL_ITEM_TEMPORARY, "MLP's projection",
+                                act(p, 1));
     done_with(p, &a->gelu);
     y = drop(p, &y, &a->drop2);
     pl_replay_release(p, &ln32);
@@ -197,17 +197,18 @@ static void note_saved(const pl_replay_pass *p, const pl_replay_layer *a)
     pl_replay_note(p, "means, deviations 2", "layernorm 2", a->stats2);
 }
 
-pl_held pl_replay_block(const pl_replay_pass *p, pl_replay_layer *a, pl_held x)
+pl_taken pl_replay_block(const pl_replay_pass *p, pl_replay_layer *a,
+                         pl_taken x)
 {
     a->x = x;
     if (p->saves)
         pl_tape_relabel(&p->r->tape, x, PL_ITEM_SAVED);
-    pl_held y = attention_half(p, a);
+    pl_taken y = attention_half(p, a);
     a->mid = pl_replay_take(p, kind(p), "x + attention", residual(p));
     pl_replay_release(p, &y);
     y = mlp_half(p, a);
-    pl_held out = pl_replay_take(p, PL_ITEM_TEMPORARY, "residual stream",
-                                 residual(p));
+    pl_taken out = pl_replay_take(p, PL_ITEM_TEMPORARY, "residual stream",
+                                  residual(p));
     pl_replay_release(p, &y);
     note_saved(p, a);
     if (!p->saves)
@@ -217,7 +218,7 @@ pl_held pl_replay_block(const pl_replay_pass *p, pl_replay_layer *a, pl_held x)
 
 /* ---- backward ---- */
 
-void pl_replay_accumulate(const pl_replay_pass *p, pl_held *grad, pl_held dw)
+void pl_replay_accumulate(const pl_replay_pass *p, pl_taken *grad, pl_taken dw)
 {
     if (*grad) {
         pl_replay_release(p, &dw);
@@ -229,22 +230,22 @@ void pl_replay_accumulate(const pl_replay_pass *p, pl_held *grad, pl_held dw)
 
 /* Gradients of a product: of its weight, and `bytes` of its input, which is
  * returned. Its own gradient and what it saved are released after it. */
-static pl_held product_backward(const pl_replay_pass *p, pl_replay_layer *a,
-                                int index, size_t bytes, pl_held *dy,
-                                pl_held *input)
+static pl_taken product_backward(const pl_replay_pass *p, pl_replay_layer *a,
+                                 int index, size_t bytes, pl_taken *dy,
+                                 pl_taken *input)
 {
     const pl_nanogpt_job *job = p->r->job;
     size_t weight = pl_replay_weight(job, index);
-    pl_held dw = pl_replay_take(p, PL_ITEM_DWEIGHTS, "gradient of a weight",
-                                weight * pl_replay_s(job));
-    pl_held dx = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                "gradient of a product's input", bytes);
+    pl_taken dw = pl_replay_take(p, PL_ITEM_DWEIGHTS, "gradient of a weight",
+                                 weight * pl_replay_s(job));
+    pl_taken dx = pl_replay_take(p, PL_ITEM_TEMPORARY,
+                                 "gradient of a product's input", bytes);
     if (dy)
         pl_replay_release(p, dy);
     pl_replay_release(p, input);
     if (pl_replay_autocast(job)) {
         pl_replay_release(p, &a->copy[index]);
-        pl_held wide = pl_replay_take(
+        pl_taken wide = pl_replay_take(
             p, PL_ITEM_DWEIGHTS, "gradient of a weight in fp32", weight * 4);
         pl_replay_release(p, &dw);
         dw = wide;
@@ -255,15 +256,15 @@ static pl_held product_backward(const pl_replay_pass *p, pl_replay_layer *a,
 
 /* What enters a sublayer's last product: the residual stream's gradient
  * itself, or a copy in 16 bits, or after dropout. Returns 0 for itself. */
-static pl_held enter(const pl_replay_pass *p, pl_held *mask)
+static pl_taken enter(const pl_replay_pass *p, pl_taken *mask)
 {
-    pl_held d = 0;
+    pl_taken d = 0;
     if (pl_replay_autocast(p->r->job))
         d = pl_replay_take(p, PL_ITEM_TEMPORARY, "gradient in 16 bits",
                            act(p, 1));
     if (pl_replay_drops(p)) {
-        pl_held y = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                   "gradient after dropout", act(p, 1));
+        pl_taken y = pl_replay_take(p, PL_ITEM_TEMPORARY,
+                                    "gradient after dropout", act(p, 1));
         pl_replay_release(p, &d);
         pl_replay_release(p, mask);
         d = y;
@@ -273,17 +274,17 @@ static pl_held enter(const pl_replay_pass *p, pl_held *mask)
 
 /* From the gradient of a layernorm's output to that of the residual stream,
  * to which it is added in place. */
-static void norm_backward(const pl_replay_pass *p, pl_held *dln, pl_held *x,
-                          pl_held *stats)
+static void norm_backward(const pl_replay_pass *p, pl_taken *dln, pl_taken *x,
+                          pl_taken *stats)
 {
     if (pl_replay_autocast(p->r->job) && !pl_replay_fused(p->r->job)) {
-        pl_held wide = pl_replay_take(p, PL_ITEM_TEMPORARY, "gradient in fp32",
-                                      residual(p));
+        pl_taken wide = pl_replay_take(p, PL_ITEM_TEMPORARY, "gradient in fp32",
+                                       residual(p));
         pl_replay_release(p, dln);
         *dln = wide;
     }
-    pl_held d = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                               "gradient of a layernorm's input", residual(p));
+    pl_taken d = pl_replay_take(p, PL_ITEM_TEMPORARY,
+                                "gradient of a layernorm's input", residual(p));
     pl_replay_release(p, dln);
     pl_replay_release(p, &d);
     pl_replay_release(p, stats);
@@ -291,7 +292,7 @@ static void norm_backward(const pl_replay_pass *p, pl_held *dln, pl_held *x,
 }
 
 /* A compiled backward pass computes layernorms and GELU again. */
-static void again(const pl_replay_pass *p, pl_held *held, size_t channels)
+static void again(const pl_replay_pass *p, pl_taken *held, size_t channels)
 {
     if (pl_replay_fused(p->r->job))
         *held = pl_replay_take(p, PL_ITEM_TEMPORARY, "computed again",
@@ -299,14 +300,14 @@ static void again(const pl_replay_pass *p, pl_held *held, size_t channels)
 }
 
 void pl_replay_block_backward(const pl_replay_pass *p, pl_replay_layer *a,
-                              pl_held *dx)
+                              pl_taken *dx)
 {
-    pl_held d = enter(p, &a->drop2);
+    pl_taken d = enter(p, &a->drop2);
     again(p, &a->gelu, 4);
-    pl_held dgelu = product_backward(p, a, PL_REPLAY_MLP, act(p, 4), &d,
-                                     &a->gelu);
-    pl_held dfc = pl_replay_take(p, PL_ITEM_TEMPORARY, "gradient of GELU",
-                                 act(p, 4));
+    pl_taken dgelu = product_backward(p, a, PL_REPLAY_MLP, act(p, 4), &d,
+                                      &a->gelu);
+    pl_taken dfc = pl_replay_take(p, PL_ITEM_TEMPORARY, "gradient of GELU",
+                                  act(p, 4));
     pl_replay_release(p, &dgelu);
     pl_replay_release(p, &a->fc);
     again(p, &a->ln2, 1);
@@ -315,12 +316,12 @@ void pl_replay_block_backward(const pl_replay_pass *p, pl_replay_layer *a,
 
     d = enter(p, &a->drop1);
     /* SDPA saves its output too, so the projection alone can't free it. */
-    pl_held shared = a->lse ? 0 : a->att;
+    pl_taken shared = a->lse ? 0 : a->att;
     if (shared)
         a->att = 0;
-    pl_held datt = product_backward(p, a, PL_REPLAY_ATT, act(p, 1), &d,
-                                    &shared);
-    pl_held dqkv = pl_replay_attention_backward(p, a, &datt);
+    pl_taken datt = product_backward(p, a, PL_REPLAY_ATT, act(p, 1), &d,
+                                     &shared);
+    pl_taken dqkv = pl_replay_attention_backward(p, a, &datt);
     again(p, &a->ln1, 1);
     d = product_backward(p, a, PL_REPLAY_QKV, act(p, 1), &dqkv, &a->ln1);
     norm_backward(p, &d, &a->x, &a->stats1);

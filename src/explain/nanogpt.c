@@ -2,7 +2,7 @@
 #include "explain/nanogpt.h"
 
 #include "base/check.h"
-#include "explain/replay.h"
+#include "explain/nanogpt_replay.h"
 
 #include <string.h>
 
@@ -57,7 +57,7 @@ static pl_item kind(const pl_replay_pass *p)
 
 /* The blocks, over *x. With checkpointing a block runs as if autograd were
  * off, but for its input. */
-static void run_blocks(const pl_replay_pass *p, pl_held *x)
+static void run_blocks(const pl_replay_pass *p, pl_taken *x)
 {
     pl_replay *r = p->r;
     int inputs = p->saves && r->job->checkpoint == PL_TORCH_SAVE_INPUTS ? 1 : 0;
@@ -66,7 +66,7 @@ static void run_blocks(const pl_replay_pass *p, pl_held *x)
         inner.saves = 0;
     for (size_t l = 0; l < r->job->L; l++) {
         inner.notes = p->notes && l == 0;
-        pl_held out = pl_replay_block(&inner, &r->layers[l], *x);
+        pl_taken out = pl_replay_block(&inner, &r->layers[l], *x);
         if (inputs)
             pl_tape_relabel(&r->tape, *x, PL_ITEM_SAVED);
         else if (!p->saves)
@@ -82,7 +82,7 @@ static void drop_copies(const pl_replay_pass *p)
             pl_replay_release(p, &p->r->layers[l].copy[i]);
 }
 
-static pl_held embed(const pl_replay_pass *p, pl_held parts[2])
+static pl_taken embed(const pl_replay_pass *p, pl_taken parts[2])
 {
     const pl_nanogpt_job *job = p->r->job;
     parts[0] = parts[1] = 0;
@@ -92,14 +92,14 @@ static pl_held embed(const pl_replay_pass *p, pl_held parts[2])
         parts[1] = pl_replay_take(p, PL_ITEM_TEMPORARY, "position embedding",
                                   p->T * job->C * 4);
     }
-    pl_held x = pl_replay_take(p, PL_ITEM_TEMPORARY, "residual stream",
-                               residual(p));
+    pl_taken x = pl_replay_take(p, PL_ITEM_TEMPORARY, "residual stream",
+                                residual(p));
     if (!pl_replay_drops(p))
         return x;
     p->r->head.drop = pl_replay_take(
         p, kind(p), "dropout mask",
         residual(p) / (job->device == PL_TORCH_CUDA ? 4 : 1));
-    pl_held y = pl_replay_take(p, PL_ITEM_TEMPORARY, "dropout", residual(p));
+    pl_taken y = pl_replay_take(p, PL_ITEM_TEMPORARY, "dropout", residual(p));
     pl_replay_release(p, &x);
     if (!p->saves)
         pl_replay_release(p, &p->r->head.drop);
@@ -107,7 +107,7 @@ static pl_held embed(const pl_replay_pass *p, pl_held parts[2])
 }
 
 /* The last layernorm and the logits, which are returned. */
-static pl_held run_head(const pl_replay_pass *p, pl_held x, pl_held *ln32)
+static pl_taken run_head(const pl_replay_pass *p, pl_taken x, pl_taken *ln32)
 {
     const pl_nanogpt_job *job = p->r->job;
     pl_replay_head *h = &p->r->head;
@@ -116,7 +116,7 @@ static pl_held run_head(const pl_replay_pass *p, pl_held x, pl_held *ln32)
 
     p->r->tape.line = line_head;
     *ln32 = 0;
-    pl_held ln = pl_replay_take(
+    pl_taken ln = pl_replay_take(
         p, autocast ? PL_ITEM_TEMPORARY : kind(p), "last layernorm",
         pl_replay_fused(job) ? residual(p) / 4 * s : residual(p));
     h->stats = pl_replay_take(p, kind(p), "mean, rstd", 8 * rows(p));
@@ -133,8 +133,8 @@ static pl_held run_head(const pl_replay_pass *p, pl_held x, pl_held *ln32)
                                  job->V * job->C * 2);
     }
     h->ln = ln;
-    pl_held logits = pl_replay_take(p, PL_ITEM_LOGITS, "logits",
-                                    vocabulary(p, s));
+    pl_taken logits = pl_replay_take(p, PL_ITEM_LOGITS, "logits",
+                                     vocabulary(p, s));
     if (!p->saves && autocast)
         pl_replay_release(p, &h->ln);
     return logits;
@@ -159,15 +159,15 @@ static void run_loss(const pl_replay_pass *p)
 }
 
 /* logits, loss = model(X, Y) */
-static pl_held run_model(const pl_replay_pass *p)
+static pl_taken run_model(const pl_replay_pass *p)
 {
     pl_replay_head *h = &p->r->head;
-    pl_held parts[2], ln32;
+    pl_taken parts[2], ln32;
     p->r->tape.line = line_blocks;
-    pl_held at = pl_replay_take(p, PL_ITEM_TOKENS, "positions", 8 * p->T);
-    pl_held x = embed(p, parts);
+    pl_taken at = pl_replay_take(p, PL_ITEM_TOKENS, "positions", 8 * p->T);
+    pl_taken x = embed(p, parts);
     run_blocks(p, &x);
-    pl_held logits = run_head(p, x, &ln32);
+    pl_taken logits = run_head(p, x, &ln32);
     run_loss(p);
     for (int i = 0; i < 2; i++)
         pl_replay_release(p, &parts[i]);
@@ -185,7 +185,7 @@ static pl_held run_model(const pl_replay_pass *p)
 
 /* ---- backward ---- */
 
-static pl_held loss_backward(const pl_replay_pass *p)
+static pl_taken loss_backward(const pl_replay_pass *p)
 {
     const pl_nanogpt_job *job = p->r->job;
     pl_replay_head *h = &p->r->head;
@@ -193,18 +193,18 @@ static pl_held loss_backward(const pl_replay_pass *p)
     if (pl_replay_fused(job))
         return pl_replay_take(p, PL_ITEM_DLOGITS, "gradient of logits",
                               vocabulary(p, s));
-    pl_held d = pl_replay_take(p, PL_ITEM_DLOGPROBS,
-                               "gradient of log-probabilities",
-                               vocabulary(p, 4));
+    pl_taken d = pl_replay_take(p, PL_ITEM_DLOGPROBS,
+                                "gradient of log-probabilities",
+                                vocabulary(p, 4));
     pl_replay_release(p, &h->logprobs32);
     if (pl_replay_autocast(job)) {
-        pl_held narrow = pl_replay_take(
+        pl_taken narrow = pl_replay_take(
             p, PL_ITEM_DLOGPROBS, "the same in 16 bits", vocabulary(p, 2));
         pl_replay_release(p, &d);
         d = narrow;
     }
-    pl_held dlogits = pl_replay_take(p, PL_ITEM_DLOGITS, "gradient of logits",
-                                     vocabulary(p, s));
+    pl_taken dlogits = pl_replay_take(p, PL_ITEM_DLOGITS, "gradient of logits",
+                                      vocabulary(p, s));
     pl_replay_release(p, &d);
     pl_replay_release(p, &h->logprobs);
     return dlogits;
@@ -212,8 +212,8 @@ static pl_held loss_backward(const pl_replay_pass *p)
 
 /* Returns the gradient of the residual stream; *dwte waits for the input's
  * part of the tied embedding's gradient. */
-static pl_held head_backward(const pl_replay_pass *p, pl_held *dlogits,
-                             pl_held *dwte)
+static pl_taken head_backward(const pl_replay_pass *p, pl_taken *dlogits,
+                              pl_taken *dwte)
 {
     const pl_nanogpt_job *job = p->r->job;
     pl_replay_head *h = &p->r->head;
@@ -221,20 +221,20 @@ static pl_held head_backward(const pl_replay_pass *p, pl_held *dlogits,
 
     *dwte = pl_replay_take(p, PL_ITEM_DWEIGHTS, "gradient of lm_head",
                            weight * s);
-    pl_held dln = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                 "gradient of a product's input",
-                                 residual(p) / 4 * s);
+    pl_taken dln = pl_replay_take(p, PL_ITEM_TEMPORARY,
+                                  "gradient of a product's input",
+                                  residual(p) / 4 * s);
     pl_replay_release(p, dlogits);
     pl_replay_release(p, &h->ln);
     pl_replay_release(p, &h->copy);
     if (pl_replay_autocast(job)) {
-        pl_held wide = pl_replay_take(
+        pl_taken wide = pl_replay_take(
             p, PL_ITEM_DWEIGHTS, "gradient of lm_head in fp32", weight * 4);
         pl_replay_release(p, dwte);
         *dwte = wide;
     }
-    pl_held dx = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                "gradient of the residual stream", residual(p));
+    pl_taken dx = pl_replay_take(
+        p, PL_ITEM_TEMPORARY, "gradient of the residual stream", residual(p));
     if (p->r->grad_f == 0)
         p->r->grad_f = pl_replay_take(p, PL_ITEM_GRADIENTS,
                                       "gradient of the last layernorm",
@@ -245,28 +245,29 @@ static pl_held head_backward(const pl_replay_pass *p, pl_held *dlogits,
     return dx;
 }
 
-static void embed_backward(const pl_replay_pass *p, pl_held *dx, pl_held *dwte)
+static void embed_backward(const pl_replay_pass *p, pl_taken *dx,
+                           pl_taken *dwte)
 {
     const pl_nanogpt_job *job = p->r->job;
     size_t table = job->T * job->C * 4, weight = job->V * job->C * 4;
     if (p->r->head.drop) {
-        pl_held d = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                   "gradient after dropout", residual(p));
+        pl_taken d = pl_replay_take(p, PL_ITEM_TEMPORARY,
+                                    "gradient after dropout", residual(p));
         pl_replay_release(p, dx);
         pl_replay_release(p, &p->r->head.drop);
         *dx = d;
     }
-    pl_held dposition = pl_replay_take(p, PL_ITEM_TEMPORARY,
-                                       "sum over sequences", p->T * job->C * 4);
-    pl_held dwpe = pl_replay_take(p, PL_ITEM_DWEIGHTS, "gradient of positions",
-                                  table);
+    pl_taken dposition = pl_replay_take(
+        p, PL_ITEM_TEMPORARY, "sum over sequences", p->T * job->C * 4);
+    pl_taken dwpe = pl_replay_take(p, PL_ITEM_DWEIGHTS, "gradient of positions",
+                                   table);
     pl_replay_release(p, &dposition);
     pl_replay_accumulate(p, &p->r->grad_wpe, dwpe);
-    pl_held part = pl_replay_take(p, PL_ITEM_DWEIGHTS,
-                                  "gradient of the embedding", weight);
+    pl_taken part = pl_replay_take(p, PL_ITEM_DWEIGHTS,
+                                   "gradient of the embedding", weight);
     pl_replay_release(p, dx);
-    pl_held sum = pl_replay_take(p, PL_ITEM_DWEIGHTS,
-                                 "sum of the tied gradients", weight);
+    pl_taken sum = pl_replay_take(p, PL_ITEM_DWEIGHTS,
+                                  "sum of the tied gradients", weight);
     pl_replay_release(p, &part);
     pl_replay_release(p, dwte);
     pl_replay_accumulate(p, &p->r->grad_wte, sum);
@@ -275,16 +276,16 @@ static void embed_backward(const pl_replay_pass *p, pl_held *dx, pl_held *dwte)
 static void run_backward(const pl_replay_pass *p)
 {
     pl_replay *r = p->r;
-    pl_held dwte;
+    pl_taken dwte;
     r->tape.line = line_backward;
-    pl_held dlogits = loss_backward(p);
-    pl_held dx = head_backward(p, &dlogits, &dwte);
+    pl_taken dlogits = loss_backward(p);
+    pl_taken dx = head_backward(p, &dlogits, &dwte);
     for (size_t l = r->job->L; l-- > 0;) {
         pl_replay_layer *a = &r->layers[l];
         if (r->job->checkpoint == PL_TORCH_SAVE_INPUTS) {
             pl_replay_pass again = *p;
             again.notes = 0;
-            pl_held out = pl_replay_block(&again, a, a->x);
+            pl_taken out = pl_replay_block(&again, a, a->x);
             pl_replay_release(p, &out);
         }
         pl_replay_block_backward(p, a, &dx);
@@ -298,13 +299,13 @@ static void evaluate(pl_replay *r, pl_phase phase)
 {
     const pl_nanogpt_job *job = r->job;
     pl_replay_pass p = { .r = r, .B = job->eval_B, .T = job->eval_T };
-    pl_held logits = 0;
+    pl_taken logits = 0;
     pl_tape_relabel(&r->tape, r->kept, PL_ITEM_KEPT);
     pl_tape_begin(&r->tape, phase);
-    pl_held tokens = pl_replay_take(&p, PL_ITEM_TOKENS, "X, Y", 16 * rows(&p));
+    pl_taken tokens = pl_replay_take(&p, PL_ITEM_TOKENS, "X, Y", 16 * rows(&p));
     for (int i = 0; i < 2; i++) { /* the second has the first's logits too */
         pl_tape_relabel(&r->tape, logits, PL_ITEM_KEPT);
-        pl_held next = run_model(&p);
+        pl_taken next = run_model(&p);
         pl_replay_release(&p, &logits);
         logits = next;
         if (job->logits != PL_TORCH_KEEP_LOGITS)
@@ -324,27 +325,27 @@ static void micro_step(pl_replay *r, int notes)
                          .saves = 1,
                          .notes = notes };
     pl_tape_relabel(&r->tape, r->kept, PL_ITEM_KEPT);
-    pl_held logits = run_model(&p);
+    pl_taken logits = run_model(&p);
     pl_replay_release(&p, &r->kept);
     r->kept = logits;
     if (job->logits == PL_TORCH_DEL_ALL_LOGITS)
         pl_replay_release(&p, &r->kept);
-    pl_held tokens = pl_replay_take(&p, PL_ITEM_TOKENS, "next X, Y",
-                                    16 * rows(&p));
+    pl_taken tokens = pl_replay_take(&p, PL_ITEM_TOKENS, "next X, Y",
+                                     16 * rows(&p));
     run_backward(&p);
     pl_replay_release(&p, &tokens);
 }
 
 /* One weight of AdamW's loop on the CPU: the square root and the quotient,
  * beside the quotient of the weight before. CUDA has a fused kernel. */
-static void adam(const pl_replay_pass *p, size_t elements, pl_held *before)
+static void adam(const pl_replay_pass *p, size_t elements, pl_taken *before)
 {
     if (p->r->job->device == PL_TORCH_CUDA)
         return;
-    pl_held root = pl_replay_take(p, PL_ITEM_OPTIMIZER, "square root",
-                                  elements * 4);
-    pl_held quotient = pl_replay_take(p, PL_ITEM_OPTIMIZER, "quotient",
-                                      elements * 4);
+    pl_taken root = pl_replay_take(p, PL_ITEM_OPTIMIZER, "square root",
+                                   elements * 4);
+    pl_taken quotient = pl_replay_take(p, PL_ITEM_OPTIMIZER, "quotient",
+                                       elements * 4);
     pl_replay_release(p, &root);
     pl_replay_release(p, before);
     *before = quotient;
@@ -371,7 +372,7 @@ static void optimize(pl_replay *r, int first)
 {
     const pl_nanogpt_job *job = r->job;
     pl_replay_pass p = { .r = r };
-    pl_held quotient = 0;
+    pl_taken quotient = 0;
     r->tape.line = line_step;
     if (first)
         take_moments(&p);

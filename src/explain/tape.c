@@ -88,13 +88,13 @@ static void note_failure(pl_tape *tape, const char *name, size_t bytes)
 
 /* The replay goes on after a failure, as if there were room: the peaks are
  * asked for all the same. */
-pl_held pl_tape_take(pl_tape *tape, pl_item item, const char *name,
-                     size_t bytes)
+pl_taken pl_tape_take(pl_tape *tape, pl_item item, const char *name,
+                      size_t bytes)
 {
     if (bytes == 0)
         return 0;
     PL_CHECK(tape->free_count > 0);
-    pl_held held = tape->free_slots[--tape->free_count];
+    pl_taken held = tape->free_slots[--tape->free_count];
     pl_tape_slot *slot = &tape->slots[held];
     *slot = (pl_tape_slot){ name, item, bytes, 0 };
     if (tape->cache) {
@@ -112,9 +112,9 @@ pl_held pl_tape_take(pl_tape *tape, pl_item item, const char *name,
     return held;
 }
 
-void pl_tape_release(pl_tape *tape, pl_held *held)
+void pl_tape_release(pl_tape *tape, pl_taken *held)
 {
-    pl_held index = *held;
+    pl_taken index = *held;
     *held = 0;
     if (index == 0)
         return;
@@ -130,7 +130,7 @@ void pl_tape_release(pl_tape *tape, pl_held *held)
     tape->free_slots[tape->free_count++] = index;
 }
 
-void pl_tape_relabel(pl_tape *tape, pl_held held, pl_item item)
+void pl_tape_relabel(pl_tape *tape, pl_taken held, pl_item item)
 {
     if (held == 0)
         return;

@@ -72,7 +72,7 @@ typedef struct pl_tape_slot {
     size_t bytes, block; /* block: of the cache */
 } pl_tape_slot;
 
-typedef size_t pl_held; /* a tensor that is held; 0: none */
+typedef size_t pl_taken; /* a tensor that is held; 0: none */
 
 typedef struct pl_tape pl_tape;
 
@@ -104,11 +104,11 @@ PL_MUST_CHECK pl_status pl_tape_open(pl_tape *tape, size_t capacity,
  * allocator begins with what is live alone, as a new process would. */
 void pl_tape_begin(pl_tape *tape, pl_phase phase);
 
-pl_held pl_tape_take(pl_tape *tape, pl_item item, const char *name,
-                     size_t bytes);
+pl_taken pl_tape_take(pl_tape *tape, pl_item item, const char *name,
+                      size_t bytes);
 /* Releases *held, if any, and forgets it. */
-void pl_tape_release(pl_tape *tape, pl_held *held);
+void pl_tape_release(pl_tape *tape, pl_taken *held);
 /* From here on it is there for something else. */
-void pl_tape_relabel(pl_tape *tape, pl_held held, pl_item item);
+void pl_tape_relabel(pl_tape *tape, pl_taken held, pl_item item);
 
 #endif

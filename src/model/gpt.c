@@ -1,9 +1,9 @@
-/* gpt.c: the programs of a run, written with builder.h's stages. */
+/* gpt.c: the programs of a run, written with gpt_builder.h's stages. */
 #include "model/gpt.h"
 #include "base/check.h"
 #include "device/device.h"
 #include "kernels/kernels.h"
-#include "model/builder.h"
+#include "model/gpt_builder.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -400,7 +400,7 @@ static void build_sets(builder *b)
 {
     pl_gpt *gpt = b->gpt;
     const pl_gpt_layout *layout = &gpt->layout;
-    const int train = layout->purpose == PL_FOR_TRAINING,
+    const int train = layout->purpose == PL_PURPOSE_TRAINING,
               small = layout->moments == PL_MOMENTS_8BIT,
               copied = layout->copy == PL_COPY_RESIDENT &&
                        layout->dtype != PL_F32 && layout->weights == PL_F32;
@@ -476,9 +476,9 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
 static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
 {
     static const unsigned programs[] = {
-        [PL_FOR_TRAINING] = (1u << PL_PROGRAM_COUNT) - 1,
-        [PL_FOR_SAMPLING] = 1u << PL_SAMPLE,
-        [PL_FOR_EVALUATION] = 1u << PL_EVAL,
+        [PL_PURPOSE_TRAINING] = (1u << PL_PROGRAM_COUNT) - 1,
+        [PL_PURPOSE_SAMPLING] = 1u << PL_SAMPLE,
+        [PL_PURPOSE_EVALUATION] = 1u << PL_EVAL,
     };
     return build_programs(gpt, programs[gpt->layout.purpose], heap, err);
 }
@@ -527,7 +527,7 @@ pl_status pl_gpt_make(pl_gpt *gpt, const pl_shape *shape,
                       const pl_gpt_layout *layout, pl_heap *heap, pl_error *err)
 {
     pl_gpt_layout tried = *layout;
-    int again = layout->purpose == PL_FOR_TRAINING;
+    int again = layout->purpose == PL_PURPOSE_TRAINING;
 
     while (again) {
         pl_heap trial = pl_heap_make(heap->limit_bytes);

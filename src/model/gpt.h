@@ -6,6 +6,7 @@
 #ifndef PL_MODEL_GPT_H
 #define PL_MODEL_GPT_H
 
+#include "config/config.h"
 #include "model/params.h"
 #include "model/shape.h"
 #include "plan/graph.h"
@@ -15,9 +16,9 @@
 
 /* What a run is built for: only training needs gradients and moments. */
 typedef enum pl_gpt_purpose {
-    PL_FOR_TRAINING,
-    PL_FOR_SAMPLING,
-    PL_FOR_EVALUATION,
+    PL_PURPOSE_TRAINING,
+    PL_PURPOSE_SAMPLING,
+    PL_PURPOSE_EVALUATION,
 } pl_gpt_purpose;
 
 /* Whether decoding keeps keys and values from token to token. Where there is no

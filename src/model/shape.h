@@ -4,10 +4,6 @@
 #ifndef PL_MODEL_SHAPE_H
 #define PL_MODEL_SHAPE_H
 
-#include "base/log.h"
-#include "base/status.h"
-#include "config/config.h"
-
 #include <stddef.h>
 
 typedef enum pl_bias { PL_BIAS_NONE, PL_BIAS_ALL } pl_bias;
@@ -25,12 +21,5 @@ typedef struct pl_shape {
 
 /* nanoGPT's vocabulary for GPT-2 tokens: 50257 padded to a multiple of 64. */
 enum { PL_VOCAB_GPT2 = 50304 };
-
-/* From the config. `vocab_size` is what the tokenizer has; the config's own
- * key wins if it is at least that. Checks every size; says once, as a note,
- * when n_embd / n_head isn't whole and what was done. */
-PL_MUST_CHECK pl_status pl_shape_make(pl_shape *shape, const pl_config *config,
-                                      size_t vocab_size, const pl_log *log,
-                                      pl_error *err);
 
 #endif

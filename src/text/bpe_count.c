@@ -122,9 +122,9 @@ void pl_bpe_counter_close(pl_bpe_counter *counter)
 
 /* ---- the table ---- */
 
-static size_t place_of(const pl_count_table *table, pl_piece_key key)
+static size_t place_of(const pl_count_table *table, pl_pretoken_key key)
 {
-    return (size_t)((pl_piece_hash(key) >> 32) * table->capacity >> 32);
+    return (size_t)((pl_pretoken_hash(key) >> 32) * table->capacity >> 32);
 }
 
 static void note_peak(pl_count_worker *worker, size_t more)
@@ -136,7 +136,7 @@ static void note_peak(pl_count_worker *worker, size_t more)
 }
 
 /* The slot that has the piece or where it belongs; NULL if there is none. */
-static pl_run_count *slot_of(const pl_count_table *table, pl_piece_key key,
+static pl_run_count *slot_of(const pl_count_table *table, pl_pretoken_key key,
                              const char *text, size_t bytes)
 {
     pl_run_count *slot = &table->slots[place_of(table, key)];
@@ -144,8 +144,8 @@ static pl_run_count *slot_of(const pl_count_table *table, pl_piece_key key,
     for (; slot < end; slot++) {
         if (slot->count == 0)
             return slot;
-        if (pl_piece_same(slot->key, key) &&
-            (bytes <= PL_PIECE_SHORT_BYTES ||
+        if (pl_pretoken_same(slot->key, key) &&
+            (bytes <= PL_PRETOKEN_SHORT_BYTES ||
              (slot->bytes->length == bytes &&
               memcmp(slot->bytes->text, text, bytes) == 0)))
             return slot;
@@ -334,7 +334,7 @@ static pl_status make_room(pl_bpe_counter *counter, int ith, pl_error *err)
 }
 
 /* A piece that is larger than the memory for long ones: a run of its own. */
-static pl_status add_huge(pl_bpe_counter *counter, int ith, pl_piece_key key,
+static pl_status add_huge(pl_bpe_counter *counter, int ith, pl_pretoken_key key,
                           const char *text, size_t bytes, pl_error *err)
 {
     pl_heap room = pl_heap_make(bytes + sizeof(pl_run_bytes));
@@ -350,13 +350,13 @@ static pl_status add_huge(pl_bpe_counter *counter, int ith, pl_piece_key key,
     return status;
 }
 
-static pl_status add_new(pl_bpe_counter *counter, int ith, pl_piece_key key,
+static pl_status add_new(pl_bpe_counter *counter, int ith, pl_pretoken_key key,
                          const char *text, size_t bytes, pl_error *err)
 {
     pl_count_worker *worker = &counter->workers[ith];
     pl_run_bytes *copy = NULL;
     pl_status status = PL_OK;
-    if (bytes > PL_PIECE_SHORT_BYTES) {
+    if (bytes > PL_PRETOKEN_SHORT_BYTES) {
         size_t take = sizeof *copy + bytes;
         if (take > worker->long_limit)
             return add_huge(counter, ith, key, text, bytes, err);
@@ -390,9 +390,9 @@ pl_status pl_bpe_counter_add(pl_bpe_counter *counter, int ith, const char *text,
     pl_count_worker *worker = &counter->workers[ith];
     for (size_t at = 0; at < bytes;) {
         size_t length = pl_pretok_next(text + at, bytes - at);
-        pl_piece_key key;
-        if (length <= PL_PIECE_SHORT_BYTES)
-            key = pl_piece_key_of(text + at, length, bytes - at);
+        pl_pretoken_key key;
+        if (length <= PL_PRETOKEN_SHORT_BYTES)
+            key = pl_pretoken_key_of(text + at, length, bytes - at);
         else if (length <= UINT32_MAX)
             key = pl_run_long_key(text + at, length);
         else

@@ -3,8 +3,8 @@
 #include "text/bpe_model.h"
 
 #include "base/check.h"
-#include "text/piece.h"
 #include "text/pretok.h"
+#include "text/pretoken_key.h"
 
 #include <string.h>
 
@@ -85,7 +85,7 @@ _Static_assert(PL_BPE_MAX_VOCAB <= 1 << ID_BITS, "an id fits into its bits");
 
 /* Two of them are a line of the processor's cache, and a set. */
 struct pl_bpe_slot {
-    pl_piece_key key;
+    pl_pretoken_key key;
     /* Three ids in each, the first one lowest; in the four bits that `ids`
      * has left the number of ids, 0 if the slot is empty. */
     uint64_t ids, more;
@@ -122,7 +122,7 @@ static size_t put(const struct pl_bpe_slot *slot, int32_t *ids)
     return count;
 }
 
-static struct pl_bpe_slot pack(pl_piece_key key, const int32_t *ids,
+static struct pl_bpe_slot pack(pl_pretoken_key key, const int32_t *ids,
                                size_t count)
 {
     uint64_t half[2] = { (uint64_t)count << (HALF_IDS * ID_BITS), 0 };
@@ -137,17 +137,17 @@ enum { ROW = 16 };
 typedef struct waiting {
     const char *text;
     size_t bytes;
-    pl_piece_key key;
+    pl_pretoken_key key;
     struct pl_bpe_slot *set;
 } waiting;
 
 static size_t encode_waiting(const pl_bpe *bpe, const waiting *w, int32_t *ids)
 {
-    if (w->bytes > PL_PIECE_SHORT_BYTES)
+    if (w->bytes > PL_PRETOKEN_SHORT_BYTES)
         return encode_piece(bpe, w->text, w->bytes, ids);
-    if (pl_piece_same(w->set[0].key, w->key))
+    if (pl_pretoken_same(w->set[0].key, w->key))
         return put(&w->set[0], ids);
-    if (pl_piece_same(w->set[1].key, w->key)) {
+    if (pl_pretoken_same(w->set[1].key, w->key)) {
         /* Seen twice: what is seen once can't push it out any more. */
         struct pl_bpe_slot hit = w->set[1];
         w->set[1] = w->set[0];
@@ -171,9 +171,9 @@ static size_t encode_text(pl_bpe_encoder *encoder, const char *text,
             waiting *w = &row[pieces];
             w->text = text + at;
             w->bytes = pl_pretok_next(text + at, bytes - at);
-            if (w->bytes <= PL_PIECE_SHORT_BYTES) {
-                w->key = pl_piece_key_of(w->text, w->bytes, bytes - at);
-                size_t set = pl_piece_hash(w->key) & encoder->set_mask;
+            if (w->bytes <= PL_PRETOKEN_SHORT_BYTES) {
+                w->key = pl_pretoken_key_of(w->text, w->bytes, bytes - at);
+                size_t set = pl_pretoken_hash(w->key) & encoder->set_mask;
                 w->set = &encoder->slots[set * WAYS];
                 __builtin_prefetch(w->set);
             }

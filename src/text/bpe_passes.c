@@ -177,7 +177,7 @@ static pl_status lay_out(void *context, const pl_run_count *count,
                          pl_error *err)
 {
     pass *s = context;
-    char room[PL_PIECE_SHORT_BYTES + 1];
+    char room[PL_PRETOKEN_SHORT_BYTES + 1];
     size_t bytes;
     const char *text = pl_run_text(count, room, &bytes);
     (void)err;

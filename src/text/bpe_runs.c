@@ -11,11 +11,11 @@ enum { BUFFER_BYTES = 16 * 1024, HEAD_BYTES = 24, LENGTH_BYTES = 4 };
 
 /* ---- pieces ---- */
 
-pl_piece_key pl_run_long_key(const char *text, size_t bytes)
+pl_pretoken_key pl_run_long_key(const char *text, size_t bytes)
 {
-    pl_piece_key sum = { bytes, ~(uint64_t)bytes }, part;
+    pl_pretoken_key sum = { bytes, ~(uint64_t)bytes }, part;
     for (size_t at = 0; at < bytes; at += sizeof part) {
-        part = (pl_piece_key){ 0, 0 };
+        part = (pl_pretoken_key){ 0, 0 };
         size_t left = bytes - at;
         memcpy(&part, text + at, left < sizeof part ? left : sizeof part);
         sum.low = (sum.low ^ part.low) * 0x9e3779b97f4a7c15u;
@@ -31,14 +31,14 @@ pl_piece_key pl_run_long_key(const char *text, size_t bytes)
     return sum;
 }
 
-int pl_run_is_long(pl_piece_key key)
+int pl_run_is_long(pl_pretoken_key key)
 {
-    return pl_piece_short_length(key) == PL_RUN_LONG;
+    return pl_pretoken_short_length(key) == PL_RUN_LONG;
 }
 
 int pl_run_compare(const pl_run_count *a, const pl_run_count *b)
 {
-    uint64_t one = pl_piece_hash(a->key), other = pl_piece_hash(b->key);
+    uint64_t one = pl_pretoken_hash(a->key), other = pl_pretoken_hash(b->key);
     if (one != other)
         return one < other ? -1 : 1;
     if (a->key.low != b->key.low)
@@ -54,13 +54,13 @@ int pl_run_compare(const pl_run_count *a, const pl_run_count *b)
 }
 
 const char *pl_run_text(const pl_run_count *count,
-                        char room[PL_PIECE_SHORT_BYTES + 1], size_t *bytes)
+                        char room[PL_PRETOKEN_SHORT_BYTES + 1], size_t *bytes)
 {
     if (pl_run_is_long(count->key)) {
         *bytes = count->bytes->length;
         return count->bytes->text;
     }
-    *bytes = pl_piece_short_length(count->key);
+    *bytes = pl_pretoken_short_length(count->key);
     memcpy(room, &count->key, sizeof count->key);
     return room;
 }

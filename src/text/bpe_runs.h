@@ -5,12 +5,12 @@
 #define PL_TEXT_BPE_RUNS_H
 
 #include "base/file.h"
-#include "text/piece.h"
+#include "text/pretoken_key.h"
 
 /* A piece and how often it occurs. Of a long piece the key is a hash whose
  * last byte is PL_RUN_LONG, and `bytes` are its bytes. */
 typedef struct pl_run_count {
-    pl_piece_key key;
+    pl_pretoken_key key;
     uint64_t count; /* 0: an empty slot */
     const struct pl_run_bytes *bytes;
 } pl_run_count;
@@ -22,13 +22,13 @@ typedef struct pl_run_bytes {
 
 enum { PL_RUN_LONG = 255, PL_RUN_MOST = 32 };
 
-pl_piece_key pl_run_long_key(const char *text, size_t bytes);
-int pl_run_is_long(pl_piece_key key);
+pl_pretoken_key pl_run_long_key(const char *text, size_t bytes);
+int pl_run_is_long(pl_pretoken_key key);
 /* -1, 0 or 1. */
 int pl_run_compare(const pl_run_count *a, const pl_run_count *b);
 /* Its bytes; `room` is for a short one. */
 const char *pl_run_text(const pl_run_count *count,
-                        char room[PL_PIECE_SHORT_BYTES + 1], size_t *bytes);
+                        char room[PL_PRETOKEN_SHORT_BYTES + 1], size_t *bytes);
 
 /* ---- files ---- */
 

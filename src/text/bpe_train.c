@@ -186,7 +186,7 @@ typedef struct totals {
 static pl_status add_up(void *context, const pl_run_count *count, pl_error *err)
 {
     totals *sum = context;
-    char room[PL_PIECE_SHORT_BYTES + 1];
+    char room[PL_PRETOKEN_SHORT_BYTES + 1];
     size_t bytes;
     (void)err;
     pl_run_text(count, room, &bytes);
@@ -202,7 +202,7 @@ static pl_status lay_out(void *context, const pl_run_count *count,
                          pl_error *err)
 {
     trainer *t = context;
-    char room[PL_PIECE_SHORT_BYTES + 1];
+    char room[PL_PRETOKEN_SHORT_BYTES + 1];
     size_t bytes;
     const char *text = pl_run_text(count, room, &bytes);
     (void)err;

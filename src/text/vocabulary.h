@@ -1,13 +1,13 @@
 /* vocabulary.h: what a tokenizer is, short enough to compare and to print.
  *
- * The sum is of the file that text/tokenizer_file.h writes for it: its kind,
+ * The sum is of the file that text/tokfile.h writes for it: its kind,
  * tokens, merges and special tokens, in one order whatever they were read
  * from. Two tokenizers with one sum give the same ids for every text. */
 #ifndef PL_TEXT_VOCABULARY_H
 #define PL_TEXT_VOCABULARY_H
 
 #include "base/hash.h"
-#include "text/tokenizer_file.h"
+#include "text/tokfile.h"
 
 typedef struct pl_vocabulary {
     pl_tokenizer_kind kind;

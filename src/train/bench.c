@@ -47,19 +47,20 @@ double pl_bench_sample_bytes(const pl_gpt *gpt)
 /* Tokens below V, the same in every round. */
 static void fill_tokens(pl_session *session, pl_buffer_id buffer)
 {
-    int32_t *tokens = pl_device_host(session->device, buffer);
-    size_t count = session->gpt.graph.buffers[buffer].bytes / sizeof *tokens;
+    int32_t *tokens = pl_device_host(session->run.device, buffer);
+    size_t count = session->run.gpt.graph.buffers[buffer].bytes /
+                   sizeof *tokens;
     for (size_t i = 0; i < count; i++) {
         uint32_t words[4];
         pl_rng_words(PL_RNG_INIT, 1, (uint32_t)i, 0, 0, 0, words);
-        tokens[i] = (int32_t)(words[0] % session->shape.V);
+        tokens[i] = (int32_t)(words[0] % session->run.shape.V);
     }
 }
 
 static double run(pl_session *session, pl_program_id program, pl_part part)
 {
     double began = pl_clock_seconds();
-    pl_device_run(session->device, program, part);
+    pl_device_run(session->run.device, program, part);
     return pl_clock_seconds() - began;
 }
 
@@ -67,11 +68,11 @@ static double run(pl_session *session, pl_program_id program, pl_part part)
  * half a second of them is enough. */
 static double run_batch(pl_session *session, double *rounds)
 {
-    const pl_gpt_layout *layout = &session->gpt.layout;
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
     const size_t all = layout->batch / layout->micro;
     double seconds = 0.0, rest;
     size_t done = 0;
-    fill_tokens(session, session->gpt.train_tokens);
+    fill_tokens(session, session->run.gpt.train_tokens);
     do {
         pl_session_scalars(session)->micro_first = (uint32_t)(done % all *
                                                               layout->micro);
@@ -86,12 +87,12 @@ static double run_batch(pl_session *session, double *rounds)
 
 static double run_eval(pl_session *session)
 {
-    const pl_gpt_layout *layout = &session->gpt.layout;
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
     double seconds = 0.0;
     int done = 0;
     *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     do {
-        fill_tokens(session, session->gpt.eval_tokens);
+        fill_tokens(session, session->run.gpt.eval_tokens);
         seconds += run(session, PL_EVAL, PL_PART_LOOP);
         done++;
     } while (seconds < least_seconds && done < 1000);
@@ -102,12 +103,12 @@ static double run_eval(pl_session *session)
 /* Tokens from the middle of a window on, one at a time. */
 static double run_sample(pl_session *session, double *tokens)
 {
-    const size_t T = session->shape.T, middle = T / 2;
+    const size_t T = session->run.shape.T, middle = T / 2;
     double seconds = 0.0;
     size_t done = 0;
     *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     do {
-        fill_tokens(session, session->gpt.sample_tokens);
+        fill_tokens(session, session->run.gpt.sample_tokens);
         pl_session_scalars(session)->position = (uint32_t)middle;
         seconds += run(session, PL_SAMPLE, PL_PART_LOOP);
         done++;
@@ -122,7 +123,7 @@ static void profile(pl_bench *bench, int on)
                                               PL_SAMPLE };
     pl_session *session = bench->session;
     for (int i = 0; i < 3; i++)
-        pl_device_profile(session->device, programs[i],
+        pl_device_profile(session->run.device, programs[i],
                           on ? session->step_seconds[programs[i]] : NULL);
 }
 
@@ -133,9 +134,9 @@ static void look_at_round(pl_bench *bench, const pl_load *from)
     const pl_load to = pl_machine_load(&session->machine);
     const double runs = (double)bench->count;
     pl_observed all = { .least_seconds = 0.0 };
-    pl_cost_observe(&all, &session->gpt, PL_TRAIN,
+    pl_cost_observe(&all, &session->run.gpt, PL_TRAIN,
                     session->step_seconds[PL_TRAIN], bench->loops, runs);
-    pl_cost_observe(&all, &session->gpt, PL_UPDATE_WEIGHTS,
+    pl_cost_observe(&all, &session->run.gpt, PL_UPDATE_WEIGHTS,
                     session->step_seconds[PL_UPDATE_WEIGHTS], runs, runs);
     pl_observed last = all;
     for (int op = 0; op < PL_OP_COUNT; op++) {
@@ -149,48 +150,50 @@ static void look_at_round(pl_bench *bench, const pl_load *from)
 
 void pl_bench_begin(pl_bench *bench, pl_session *session)
 {
-    const size_t batches = (size_t)session->config->gradient_accumulation_steps;
+    const size_t batches =
+        (size_t)session->run.config->gradient_accumulation_steps;
     *bench = (pl_bench){ .session = session, .count = -1 };
     bench->prior_source = session->machine.rates.source;
-    bench->predicted_seconds = pl_cost_update(&session->gpt,
+    bench->predicted_seconds = pl_cost_update(&session->run.gpt,
                                               &session->machine.rates, batches);
 }
 
 void pl_bench_run_round(pl_bench *bench)
 {
     pl_session *session = bench->session;
-    const double batches = (double)session->config->gradient_accumulation_steps,
-                 tokens = batches * (double)session->gpt.layout.batch *
-                          (double)session->shape.T;
+    const double batches =
+                     (double)session->run.config->gradient_accumulation_steps,
+                 tokens = batches * (double)session->run.gpt.layout.batch *
+                          (double)session->run.shape.T;
     const int kept = bench->count >= 0 && bench->count < PL_BENCH_MAX_ROUNDS;
     pl_bench_round round = { 0 };
     double loops, decoded;
 
     const pl_load from = pl_machine_load(&session->machine);
-    const double peak = pl_device_peak_flops(session->device);
+    const double peak = pl_device_peak_flops(session->run.device);
     *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
     profile(bench, kept);
     double batch = run_batch(session, &loops);
     double update = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST);
     round.update_seconds = batches * batch + update;
     round.train_tokens = tokens / round.update_seconds;
-    const double then = pl_device_peak_flops(session->device);
+    const double then = pl_device_peak_flops(session->run.device);
     round.eval_tokens = run_eval(session);
-    const double last = pl_device_peak_flops(session->device),
-                 read = pl_device_read_bytes(session->device);
+    const double last = pl_device_peak_flops(session->run.device),
+                 read = pl_device_read_bytes(session->run.device);
     round.sample_tokens = run_sample(session, &decoded);
     profile(bench, 0);
     round.peak_flops = (peak + then + last) / 3.0;
-    round.read_bytes = fmax(read, pl_device_read_bytes(session->device));
+    round.read_bytes = fmax(read, pl_device_read_bytes(session->run.device));
     round.train_share = round.train_tokens *
-                        pl_bench_train_flops(&session->shape) /
+                        pl_bench_train_flops(&session->run.shape) /
                         (0.5 * (peak + then));
     round.eval_share = round.eval_tokens *
-                       pl_bench_eval_flops(&session->shape,
-                                           session->gpt.layout.eval_T) /
+                       pl_bench_eval_flops(&session->run.shape,
+                                           session->run.gpt.layout.eval_T) /
                        (0.5 * (then + last));
     round.sample_share = round.sample_tokens *
-                         pl_bench_sample_bytes(&session->gpt) /
+                         pl_bench_sample_bytes(&session->run.gpt) /
                          round.read_bytes;
     if (kept) {
         bench->loops += loops;
@@ -246,12 +249,14 @@ static void add_product(pl_bench *bench, const pl_step *step, double seconds)
 static void tabulate(pl_bench *bench)
 {
     const pl_session *session = bench->session;
-    const pl_gpt_layout *layout = &session->gpt.layout;
-    const double batches = (double)session->config->gradient_accumulation_steps,
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    const double batches =
+                     (double)session->run.config->gradient_accumulation_steps,
                  rounds = batches * (double)(layout->batch / layout->micro),
                  runs = (double)bench->count;
-    const pl_program *train = &session->gpt.graph.programs[PL_TRAIN];
-    const pl_program *update = &session->gpt.graph.programs[PL_UPDATE_WEIGHTS];
+    const pl_program *train = &session->run.gpt.graph.programs[PL_TRAIN];
+    const pl_program *update =
+        &session->run.gpt.graph.programs[PL_UPDATE_WEIGHTS];
     for (size_t i = 0; i < train->n_steps; i++) {
         const pl_step *step = &train->steps[i];
         const int loop = i < train->loop_steps;
@@ -262,7 +267,7 @@ static void tabulate(pl_bench *bench)
             step->op == PL_OP_MATMUL_DW)
             add_product(bench, step, once);
     }
-    const pl_program *sample = &session->gpt.graph.programs[PL_SAMPLE];
+    const pl_program *sample = &session->run.gpt.graph.programs[PL_SAMPLE];
     for (size_t i = 0; i < sample->n_steps; i++)
         bench->token_seconds[sample->steps[i].op] +=
             session->step_seconds[PL_SAMPLE][i] / bench->tokens;

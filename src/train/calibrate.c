@@ -45,13 +45,13 @@ static pl_config piece_of(const pl_config *config, size_t vocab_size)
 
 static void train_once(pl_session *session)
 {
-    pl_buffer_id tokens = session->gpt.train_tokens;
+    pl_buffer_id tokens = session->run.gpt.train_tokens;
     *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
-    memset(pl_device_host(session->device, tokens), 0,
-           session->gpt.graph.buffers[tokens].bytes);
-    pl_device_run(session->device, PL_TRAIN, PL_PART_LOOP);
-    pl_device_run(session->device, PL_TRAIN, PL_PART_REST);
-    pl_device_run(session->device, PL_UPDATE_WEIGHTS, PL_PART_REST);
+    memset(pl_device_host(session->run.device, tokens), 0,
+           session->run.gpt.graph.buffers[tokens].bytes);
+    pl_device_run(session->run.device, PL_TRAIN, PL_PART_LOOP);
+    pl_device_run(session->run.device, PL_TRAIN, PL_PART_REST);
+    pl_device_run(session->run.device, PL_UPDATE_WEIGHTS, PL_PART_REST);
 }
 
 /* Some executions: long enough to be measured, short enough to fit between two
@@ -60,7 +60,7 @@ static void look_once(pl_session *session, pl_looks *looks)
 {
     static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
     static const double look_seconds = 0.05;
-    const pl_gpt *gpt = &session->gpt;
+    const pl_gpt *gpt = &session->run.gpt;
     pl_observed seen = { .least_seconds = 0.0 };
     double runs = 0.0;
     for (int i = 0; i < 2; i++)
@@ -84,7 +84,7 @@ static void measure(pl_session *session)
     pl_looks looks = { .count = 0 };
     train_once(session); /* warms up */
     for (int i = 0; i < 2; i++)
-        pl_device_profile(session->device, programs[i],
+        pl_device_profile(session->run.device, programs[i],
                           session->step_seconds[programs[i]]);
     for (double begin = pl_clock_seconds(), seconds = 0.0;
          looks.count < LEAST_LOOKS || seconds < enough_seconds ||
@@ -108,8 +108,8 @@ void pl_calibrate(pl_machine *machine, const pl_config *config,
         measure(&session);
         machine->rates = session.machine.rates;
         pl_status kept = pl_machine_remember(
-            machine, session.gpt.layout.threads, session.text,
-            PL_SESSION_TEXT_BYTES, &ignored);
+            machine, session.run.gpt.layout.threads, session.run.text,
+            PL_RUN_TEXT_BYTES, &ignored);
         (void)kept; /* a cache that can't be written is not worth a word */
         pl_session_close(&session);
     }

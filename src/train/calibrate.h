@@ -4,7 +4,7 @@
 #ifndef PL_TRAIN_CALIBRATE_H
 #define PL_TRAIN_CALIBRATE_H
 
-#include "train/machine.h"
+#include "advise/machine.h"
 
 /* Trains one layer of the config's width, on short sequences and a small
  * vocabulary, in less memory than the config itself will need; the rates go to

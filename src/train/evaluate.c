@@ -34,9 +34,9 @@ static int look(void *context, const pl_step *step)
         const double now = pl_clock_seconds(), seconds = now - e->pace.begin,
                      share = pl_pace_share(&e->pace),
                      tokens = (double)e->total *
-                              (double)e->session->gpt.layout.eval_T;
+                              (double)e->session->run.gpt.layout.eval_T;
         const pl_progress progress = {
-            .step = e->session->step,
+            .step = e->session->run.step,
             .done = e->done,
             .total = e->total,
             .share = share,
@@ -54,12 +54,12 @@ static int look(void *context, const pl_step *step)
 static pl_status run_round(evaluation *e, size_t count, pl_error *err)
 {
     pl_session *session = e->session;
-    const pl_gpt *gpt = &session->gpt;
+    const pl_gpt *gpt = &session->run.gpt;
     const pl_run_watch watch = { .context = e, .between = look };
     size_t row = gpt->layout.eval_T + 1;
-    int32_t *tokens = pl_device_host(session->device, gpt->eval_tokens);
+    int32_t *tokens = pl_device_host(session->run.device, gpt->eval_tokens);
     pl_scalars *scalars = pl_session_scalars(session);
-    pl_status status = pl_batch_load(&session->dataset, &e->key,
+    pl_status status = pl_batch_load(&session->run.dataset, &e->key,
                                      (uint32_t)e->done, (uint32_t)count,
                                      gpt->layout.eval_T, tokens, err);
     if (status)
@@ -69,7 +69,7 @@ static pl_status run_round(evaluation *e, size_t count, pl_error *err)
     scalars->batch_first = 0;
     scalars->micro_first = 0;
     const pl_run_end end = pl_device_run_watched(
-        session->device, PL_EVAL, PL_PART_LOOP, e->watch ? &watch : NULL);
+        session->run.device, PL_EVAL, PL_PART_LOOP, e->watch ? &watch : NULL);
     e->done += count;
     const int stop = end == PL_RUN_STOPPED ||
                      (e->watch && e->watch->stop &&
@@ -81,17 +81,17 @@ static pl_status run_round(evaluation *e, size_t count, pl_error *err)
 static evaluation begin(pl_session *session, pl_split split,
                         const pl_eval_watch *watch)
 {
-    const uint64_t total = sequences_of(session->config);
-    const double round = pl_cost_round(&session->gpt, &session->machine.rates,
-                                       PL_EVAL),
+    const uint64_t total = sequences_of(session->run.config);
+    const double round = pl_cost_round(&session->run.gpt,
+                                       &session->machine.rates, PL_EVAL),
                  rounds = ceil((double)total /
-                               (double)session->gpt.layout.eval_micro);
+                               (double)session->run.gpt.layout.eval_micro);
     return (evaluation){
         .session = session,
         .watch = watch,
         .key = { .use = PL_BATCH_EVAL,
                  .split = split,
-                 .seed = (uint32_t)session->config->seed },
+                 .seed = (uint32_t)session->run.config->seed },
         .total = total,
         .pace = pl_pace_make(pl_clock_seconds(), rounds * round, 1.0),
         .looked = -1.0, /* so that the first step is told of */
@@ -102,7 +102,7 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
                       const pl_eval_watch *watch, pl_eval *result,
                       pl_error *err)
 {
-    const pl_gpt *gpt = &session->gpt;
+    const pl_gpt *gpt = &session->run.gpt;
     evaluation e = begin(session, split, watch);
     const uint64_t total = e.total;
     double T = (double)gpt->layout.eval_T, sum = 0.0, squares = 0.0;
@@ -114,7 +114,8 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
         pl_status status = run_round(&e, count, err);
         if (status)
             return status;
-        const double *sums = pl_device_host(session->device, gpt->eval_sums);
+        const double *sums = pl_device_host(session->run.device,
+                                            gpt->eval_sums);
         for (size_t i = 0; i < count; i++) {
             double mean = sums[i] / T;
             sum += mean;

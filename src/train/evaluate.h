@@ -3,7 +3,7 @@
 #define PL_TRAIN_EVALUATE_H
 
 #include "data/batch.h"
-#include "train/events.h"
+#include "store/events.h"
 #include "train/session.h"
 
 /* How an evaluation is watched, and asked to stop; may be NULL. Both are called

@@ -13,7 +13,7 @@ pl_status pl_sampler_open(pl_sampler *sampler, pl_session *session,
     *sampler = (pl_sampler){ .session = session,
                              .sampling = *sampling,
                              .capacity = capacity };
-    return pl_heap_take(session->heap, &sampler->tokens, capacity,
+    return pl_heap_take(session->run.heap, &sampler->tokens, capacity,
                         sizeof *sampler->tokens, err);
 }
 
@@ -33,25 +33,25 @@ static void decode(pl_sampler *sampler, const int32_t *tokens, size_t rows,
 {
     pl_session *session = sampler->session;
     pl_scalars *scalars = pl_session_scalars(session);
-    int32_t *target = pl_device_host(session->device,
-                                     session->gpt.sample_tokens);
+    int32_t *target = pl_device_host(session->run.device,
+                                     session->run.gpt.sample_tokens);
     memcpy(target, tokens, rows * sizeof *tokens);
     scalars->rows = (uint32_t)rows;
     scalars->position = (uint32_t)position;
     scalars->micro_first = 0;
-    pl_device_run(session->device, PL_SAMPLE, PL_PART_LOOP);
+    pl_device_run(session->run.device, PL_SAMPLE, PL_PART_LOOP);
 }
 
 const float *pl_sampler_logits(pl_sampler *sampler)
 {
     pl_session *session = sampler->session;
-    size_t T = session->shape.T, prefill = session->gpt.layout.prefill;
+    size_t T = session->run.shape.T, prefill = session->run.gpt.layout.prefill;
     size_t window = sampler->count < T ? sampler->count : T;
     const int32_t *first = sampler->tokens + (sampler->count - window);
 
     /* A window that slid has other positions: nothing of the cache holds. And
      * if all is cached, the last row is needed once more for its logits. */
-    if (sampler->count > T || session->gpt.layout.cache == PL_CACHE_NONE)
+    if (sampler->count > T || session->run.gpt.layout.cache == PL_CACHE_NONE)
         sampler->cached = 0;
     else if (sampler->cached == window)
         sampler->cached--;
@@ -62,7 +62,7 @@ const float *pl_sampler_logits(pl_sampler *sampler)
         decode(sampler, first + sampler->cached, rows, sampler->cached);
         sampler->cached += rows;
     }
-    return pl_device_host(session->device, session->gpt.sample_logits);
+    return pl_device_host(session->run.device, session->run.gpt.sample_logits);
 }
 
 /* The kth largest of x[n], by quickselect in place: no order beyond that is
@@ -138,13 +138,14 @@ int32_t pl_sampler_next(pl_sampler *sampler)
 {
     pl_session *session = sampler->session;
     const float *logits = pl_sampler_logits(sampler);
-    float *work = pl_device_host(session->device, session->gpt.sample_work);
+    float *work = pl_device_host(session->run.device,
+                                 session->run.gpt.sample_work);
     uint32_t words[4];
 
     PL_CHECK(sampler->count < sampler->capacity);
     pl_rng_words(PL_RNG_SAMPLE, sampler->sampling.seed,
                  (uint32_t)sampler->count, sampler->sample, 0, 0, words);
-    int32_t token = pl_sampler_choose(logits, work, session->shape.V,
+    int32_t token = pl_sampler_choose(logits, work, session->run.shape.V,
                                       &sampler->sampling, words);
     if (token >= 0)
         sampler->tokens[sampler->count++] = token;

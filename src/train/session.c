@@ -1,25 +1,25 @@
 /* session.c: setting up a run, in the order in which things can go wrong:
  * config, data, plan, memory, weights. */
 #include "train/session.h"
+#include "advise/runplan.h"
 #include "base/check.h"
 #include "base/threads.h"
 #include "data/batch.h"
 #include "data/shard_check.h"
-#include "train/limits.h"
-#include "train/pretrained.h"
-#include "train/rehearse.h"
-#include "train/resume.h"
-#include "train/runplan.h"
-#include "train/vocabulary_check.h"
+#include "store/limits.h"
+#include "store/pretrained.h"
+#include "store/resume.h"
+#include "store/vocabulary_check.h"
+#include "train/session_rehearse.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { STAGE_FLOATS = PL_SESSION_STAGE_BYTES / sizeof(float) };
+enum { STAGE_FLOATS = PL_RUN_STAGE_BYTES / sizeof(float) };
 
 pl_scalars *pl_session_scalars(pl_session *session)
 {
-    return pl_device_host(session->device, session->gpt.scalars);
+    return pl_device_host(session->run.device, session->run.gpt.scalars);
 }
 
 /* ---- parts ---- */
@@ -37,105 +37,72 @@ void pl_session_say_device(const pl_config *config, const pl_log *log)
 pl_status pl_session_open_device(pl_session *session, pl_error *err)
 {
     pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
-    const pl_gpt *gpt = &session->gpt;
-    pl_status status = pl_heap_take(session->heap, &session->text,
-                                    PL_SESSION_TEXT_BYTES, 1, err);
+    const pl_gpt *gpt = &session->run.gpt;
+    pl_status status = pl_heap_take(session->run.heap, &session->run.text,
+                                    PL_RUN_TEXT_BYTES, 1, err);
     if (!status)
-        status = pl_heap_take(session->heap, &session->stage,
-                              PL_SESSION_STAGE_BYTES, 1, err);
+        status = pl_heap_take(session->run.heap, &session->run.stage,
+                              PL_RUN_STAGE_BYTES, 1, err);
     if (!status)
-        status = pl_heap_take(session->heap, &session->halves, STAGE_FLOATS,
-                              sizeof *session->halves, err);
+        status = pl_heap_take(session->run.heap, &session->run.halves,
+                              STAGE_FLOATS, sizeof *session->run.halves, err);
     for (int i = 0; i < PL_PROGRAM_COUNT && !status; i++)
-        status = pl_heap_take(session->heap, &session->step_seconds[i],
+        status = pl_heap_take(session->run.heap, &session->step_seconds[i],
                               gpt->graph.programs[i].n_steps + 1,
                               sizeof(double), err);
     if (!status)
         status = pl_device_open_cpu(
-            &session->device, &gpt->graph, &gpt->placement, &kernels,
-            (int)gpt->layout.threads, session->heap, err);
+            &session->run.device, &gpt->graph, &gpt->placement, &kernels,
+            (int)gpt->layout.threads, session->run.heap, err);
     if (!status)
-        PL_CHECK(pl_device_used_bytes(session->device) ==
+        PL_CHECK(pl_device_used_bytes(session->run.device) ==
                  gpt->placement.arena_bytes);
     return status;
 }
 
-/* `count` floats of the stage, rounded, into a buffer of 16-bit elements. */
-static void write_halves(pl_session *session, pl_buffer_id buffer, size_t first,
-                         size_t count)
-{
-    const float *stage = (const float *)(const void *)session->stage;
-    const pl_storage storage = session->gpt.graph.buffers[buffer].dtype ==
-                                       PL_BF16
-                                   ? PL_STORE_BF16
-                                   : PL_STORE_F16;
-    for (size_t i = 0; i < count; i++)
-        pl_storage_put(session->halves, i, stage[i], storage);
-    pl_device_write(session->device, buffer, first * sizeof *session->halves,
-                    session->halves, count * sizeof *session->halves);
-}
-
-void pl_session_write_copy(pl_session *session, size_t slot, size_t first,
-                           size_t count)
-{
-    pl_buffer_id copy = session->gpt.copies[slot];
-    if (copy != PL_NO_BUFFER)
-        write_halves(session, copy, first, count);
-}
-
-void pl_session_write_weights(pl_session *session, size_t slot, size_t first,
-                              size_t count)
-{
-    pl_buffer_id buffer = session->gpt.weights[slot];
-    if (session->gpt.graph.buffers[buffer].dtype != PL_F32)
-        write_halves(session, buffer, first, count);
-    else
-        pl_device_write(session->device, buffer, first * sizeof(float),
-                        session->stage, count * sizeof(float));
-    pl_session_write_copy(session, slot, first, count);
-}
-
 static void init_weights(pl_session *session)
 {
-    for (size_t i = 0; i < pl_param_slots(&session->shape); i++) {
-        pl_param param = pl_param_at(&session->shape, i);
+    for (size_t i = 0; i < pl_param_slots(&session->run.shape); i++) {
+        pl_param param = pl_param_at(&session->run.shape, i);
         size_t count = param.rows * param.cols;
-        if (!pl_param_present(&session->shape, &param))
+        if (!pl_param_present(&session->run.shape, &param))
             continue;
         for (size_t at = 0; at < count; at += STAGE_FLOATS) {
             size_t n = count - at < STAGE_FLOATS ? count - at : STAGE_FLOATS;
-            pl_param_init(&session->shape, i, (unsigned)session->config->seed,
-                          at, n, (float *)(void *)session->stage);
-            pl_session_write_weights(session, i, at, n);
+            pl_param_init(&session->run.shape, i,
+                          (unsigned)session->run.config->seed, at, n,
+                          (float *)(void *)session->run.stage);
+            pl_run_write_weights(&session->run, i, at, n);
         }
     }
 }
 
 pl_status pl_session_open_tokens(pl_session *session, pl_error *err)
 {
-    const pl_config *config = session->config;
-    pl_status status = pl_dataset_open(&session->dataset, "data",
-                                       config->dataset, session->heap, err);
+    const pl_config *config = session->run.config;
+    pl_status status = pl_dataset_open(&session->run.dataset, "data",
+                                       config->dataset, session->run.heap, err);
     if (status)
         return status;
     /* Bare ids are bounded by what the config says, if it says anything. */
-    if (session->dataset.tokenizer.kind == PL_TOKENIZER_NONE &&
+    if (session->run.dataset.tokenizer.kind == PL_TOKENIZER_NONE &&
         config->vocab_size != PL_NONE && config->vocab_size <= INT32_MAX)
-        session->dataset.tokenizer.vocab_size = (int32_t)config->vocab_size;
-    session->tokenizer = session->dataset.tokenizer;
+        session->run.dataset.tokenizer.vocab_size = (int32_t)config->vocab_size;
+    session->run.tokenizer = session->run.dataset.tokenizer;
     for (int split = 0; split < 2 && !status; split++) {
-        const pl_shard_set *shards = &session->dataset.shards[split];
+        const pl_shard_set *shards = &session->run.dataset.shards[split];
         status = pl_batch_check(shards->name, shards->n_tokens,
                                 (size_t)config->block_size, err);
     }
     if (!status)
-        status = pl_tokenizer_write(&session->tokenizer, session->heap,
-                                    &session->tokenizer_file, err);
+        status = pl_tokenizer_write(&session->run.tokenizer, session->run.heap,
+                                    &session->run.tokenizer_file, err);
     if (!status)
-        status = pl_tokenizer_write_hf(&session->tokenizer, session->heap,
-                                       &session->hf_tokenizer, err);
+        status = pl_tokenizer_write_hf(&session->run.tokenizer,
+                                       session->run.heap,
+                                       &session->run.hf_tokenizer, err);
     if (status)
-        pl_dataset_close(&session->dataset);
+        pl_dataset_close(&session->run.dataset);
     session->has_dataset = !status;
     return status;
 }
@@ -155,9 +122,9 @@ pl_status pl_session_check_tokens(pl_session *session,
 {
     pl_status status = PL_OK;
     for (int split = 0; split < 2 && !status; split++)
-        status = pl_shard_check(&session->dataset.shards[split],
-                                session->dataset.tokenizer.vocab_size,
-                                machine->cache_folder, session->log, err);
+        status = pl_shard_check(&session->run.dataset.shards[split],
+                                session->run.dataset.tokenizer.vocab_size,
+                                machine->cache_folder, session->run.log, err);
     return status;
 }
 
@@ -184,28 +151,30 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
 {
     pl_run_plan plan;
     pl_machine own = *given, *machine = &own;
-    own.held_bytes = pl_tokenizer_held_bytes(&session->tokenizer);
-    pl_status status = pl_run_plan_make(&plan, session->config, machine,
-                                        vocab_size, session->log, session->heap,
-                                        err);
+    own.tokenizer_bytes = pl_tokenizer_memory_bytes(&session->run.tokenizer);
+    pl_status status = pl_run_plan_make(&plan, session->run.config, machine,
+                                        vocab_size, session->run.log,
+                                        session->run.heap, err);
     if (!status)
         status = pl_run_plan_check(&plan, machine, err);
     if (status)
         return status;
     session->machine = *machine;
     session->reserve_bytes = plan.reserve_bytes;
-    session->scaler = pl_scaler_make(plan.gpt.layout.dtype == PL_F16);
-    session->gpt = plan.gpt;
-    session->shape = plan.gpt.shape;
+    session->run.scaler = pl_scaler_make(plan.gpt.layout.dtype == PL_F16);
+    session->run.gpt = plan.gpt;
+    session->run.shape = plan.gpt.shape;
     return PL_OK;
 }
 
 /* All files that a run can have at once. */
 static pl_outdir_need need_of(pl_session *session)
 {
-    const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(session->config);
-    return (pl_outdir_need){ .checkpoint_bytes = pl_checkpoint_bytes(session),
-                             .metrics_bytes = most.lines + most.events };
+    const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(
+        session->run.config);
+    return (
+        pl_outdir_need){ .checkpoint_bytes = pl_checkpoint_bytes(&session->run),
+                         .metrics_bytes = most.lines + most.events };
 }
 
 /* Files in memory (tmpfs) are memory: all that will be there. Where the plan
@@ -215,11 +184,12 @@ static pl_status fit_medium(pl_session *session, const pl_machine *machine,
 {
     pl_machine rest = *machine;
     const pl_outdir_need need = need_of(session);
-    size_t most = pl_outdir_most((size_t)session->config->keep);
+    size_t most = pl_outdir_most((size_t)session->run.config->keep);
     uint64_t files = most * need.checkpoint_bytes + need.metrics_bytes;
-    uint64_t run = session->gpt.placement.arena_bytes + session->reserve_bytes;
+    uint64_t run = session->run.gpt.placement.arena_bytes +
+                   session->reserve_bytes;
     pl_disk_medium medium;
-    pl_status status = pl_disk_look(session->config->out_dir, &medium, err);
+    pl_status status = pl_disk_look(session->run.config->out_dir, &medium, err);
     if (status || medium == PL_DISK_STORAGE ||
         run + files <= machine->budget_bytes)
         return status;
@@ -231,10 +201,10 @@ static pl_status fit_medium(pl_session *session, const pl_machine *machine,
                    "bytes count, and so do the %llu bytes that the metrics "
                    "can take after max_iters = %lld; with them the run needs "
                    "%llu of %zu bytes (%s). Choose an out_dir on a disk",
-                   session->config->out_dir, most,
+                   session->run.config->out_dir, most,
                    (unsigned long long)need.checkpoint_bytes,
                    (unsigned long long)need.metrics_bytes,
-                   (long long)session->config->max_iters,
+                   (long long)session->run.config->max_iters,
                    (unsigned long long)(run + files), machine->budget_bytes,
                    machine->budget_from);
 }
@@ -252,39 +222,39 @@ static beginning beginning_of(const pl_config *config)
 static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
 {
-    const pl_config *config = session->config;
+    const pl_config *config = session->run.config;
     const int writes = !config->eval_only;
     pl_status status = check_values(config, err);
     if (status)
         return status;
-    pl_session_say_device(config, session->log);
+    pl_session_say_device(config, session->run.log);
     status = pl_session_open_tokens(session, err);
     if (status)
         return status;
     status = pl_session_check_tokens(session, machine, err);
     /* before the plan, which may fail for this reason */
     if (!status && beginning_of(config) == FROM_FOLDER)
-        status = pl_vocabulary_check(session, config->init_from, err);
+        status = pl_vocabulary_check(&session->run, config->init_from, err);
     const size_t vocab_size = pl_session_vocabulary(config,
-                                                    &session->tokenizer);
+                                                    &session->run.tokenizer);
     if (!status)
         status = make_plan(session, machine, vocab_size, err);
     if (!status && writes)
         status = fit_medium(session, machine, vocab_size, err);
     if (!status && writes)
-        status = pl_outdir_open(&session->outdir, config->out_dir,
+        status = pl_outdir_open(&session->run.outdir, config->out_dir,
                                 (size_t)config->keep, need_of(session),
                                 beginning_of(config) == FROM_CHECKPOINT
                                     ? PL_OUTDIR_RESUMED
                                     : PL_OUTDIR_NEW,
-                                session->log, err);
+                                session->run.log, err);
     if (!status && writes) {
-        status = pl_limits_check(session, err);
+        status = pl_limits_check(&session->run, err);
         if (status)
-            pl_outdir_close(&session->outdir);
+            pl_outdir_close(&session->run.outdir);
     }
     if (status)
-        pl_dataset_close(&session->dataset);
+        pl_dataset_close(&session->run.dataset);
     return status;
 }
 
@@ -298,18 +268,20 @@ typedef struct weights_source {
 static pl_status check_folder(pl_session *session, pl_pretrained *pretrained,
                               pl_error *err)
 {
-    const char *folder = session->config->init_from;
+    const char *folder = session->run.config->init_from;
     pl_shape shape;
-    pl_status status = pl_pretrained_shape(&shape, folder, session->heap, err);
+    pl_status status = pl_pretrained_shape(&shape, folder, session->run.heap,
+                                           err);
     if (status)
         return status;
-    if (shape.T > session->shape.T) /* the rest of the positions is left out */
-        shape.T = session->shape.T;
-    status = pl_resume_same_model(&shape, &session->shape, folder, err);
+    if (shape.T >
+        session->run.shape.T) /* the rest of the positions is left out */
+        shape.T = session->run.shape.T;
+    status = pl_resume_same_model(&shape, &session->run.shape, folder, err);
     if (!status)
-        status = pl_pretrained_open(pretrained, folder, session->heap, err);
+        status = pl_pretrained_open(pretrained, folder, session->run.heap, err);
     if (!status)
-        status = pl_pretrained_check(pretrained, &session->gpt, err);
+        status = pl_pretrained_check(pretrained, &session->run.gpt, err);
     return status;
 }
 
@@ -321,7 +293,7 @@ static pl_status find_weights(pl_session *session, weights_source *source,
     case FROM_SCRATCH:
         return PL_OK;
     case FROM_CHECKPOINT:
-        return pl_resume_find(&source->resume, session, err);
+        return pl_resume_find(&source->resume, &session->run, err);
     case FROM_FOLDER:
         return check_folder(session, &source->pretrained, err);
     }
@@ -333,20 +305,22 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
 {
     pl_status status = PL_OK;
     if (source->from == FROM_CHECKPOINT)
-        return pl_resume_load(&source->resume, session, err);
+        return pl_resume_load(&source->resume, &session->run, err);
     if (source->from == FROM_SCRATCH) {
         init_weights(session);
     } else {
-        status = pl_pretrained_load(&source->pretrained, session, err);
-        pl_log_say(session->log, PL_LOG_INFO, "Initializing from %s",
-                   session->config->init_from);
+        status = pl_pretrained_load(&source->pretrained, &session->run, err);
+        pl_log_say(session->run.log, PL_LOG_INFO, "Initializing from %s",
+                   session->run.config->init_from);
     }
-    if (status || session->config->eval_only)
+    if (status || session->run.config->eval_only)
         return status;
-    status = pl_outdir_move_earlier(&session->outdir, session->heap, err);
+    status = pl_outdir_move_earlier(&session->run.outdir, session->run.heap,
+                                    err);
     if (!status)
-        status = pl_metrics_open(&session->metrics, session->config->out_dir,
-                                 "", NULL, session->log, session->heap, err);
+        status = pl_metrics_open(&session->run.metrics,
+                                 session->run.config->out_dir, "", NULL,
+                                 session->run.log, session->run.heap, err);
     return status;
 }
 
@@ -362,7 +336,7 @@ static pl_status open_train(pl_session *session, weights_source *source,
     if (!status)
         status = fill_weights(session, source, err);
     if (status)
-        pl_device_close(session->device);
+        pl_device_close(session->run.device);
     return status;
 }
 
@@ -371,23 +345,16 @@ pl_status pl_session_open_train(pl_session *session, const pl_config *config,
                                 pl_heap *heap, pl_error *err)
 {
     weights_source source = { .from = beginning_of(config) };
-    *session = (pl_session){ .config = config,
-                             .log = log,
-                             .heap = heap,
-                             .best_val_loss = HUGE_VAL,
-                             .val_loss = HUGE_VAL,
-                             .outdir = { .folder = PL_FILE_CLOSED,
-                                         .lock = PL_FILE_CLOSED },
-                             .metrics = PL_METRICS_CLOSED };
+    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
     pl_status status = open_surroundings(session, machine, err);
     if (status)
         return status;
     status = open_train(session, &source, err);
     pl_pretrained_close(&source.pretrained);
     if (status) {
-        pl_metrics_close(&session->metrics);
-        pl_outdir_close(&session->outdir);
-        pl_dataset_close(&session->dataset);
+        pl_metrics_close(&session->run.metrics);
+        pl_outdir_close(&session->run.outdir);
+        pl_dataset_close(&session->run.dataset);
         return status;
     }
     pl_heap_seal(heap);
@@ -399,13 +366,7 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
                                 pl_new_weights weights, size_t vocab_size,
                                 const pl_log *log, pl_heap *heap, pl_error *err)
 {
-    *session = (pl_session){
-        .config = config,
-        .log = log,
-        .heap = heap,
-        .outdir = { .folder = PL_FILE_CLOSED, .lock = PL_FILE_CLOSED },
-        .metrics = PL_METRICS_CLOSED,
-    };
+    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
     pl_session_say_device(config, log);
     pl_status status = make_plan(session, machine, vocab_size, err);
     if (!status)
@@ -417,9 +378,9 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
 
 void pl_session_close(pl_session *session)
 {
-    pl_device_close(session->device);
-    pl_metrics_close(&session->metrics);
-    pl_outdir_close(&session->outdir);
+    pl_device_close(session->run.device);
+    pl_metrics_close(&session->run.metrics);
+    pl_outdir_close(&session->run.outdir);
     if (session->has_dataset)
-        pl_dataset_close(&session->dataset);
+        pl_dataset_close(&session->run.dataset);
 }

@@ -5,47 +5,12 @@
 #ifndef PL_TRAIN_SESSION_H
 #define PL_TRAIN_SESSION_H
 
-#include "base/arena.h"
-#include "base/log.h"
-#include "config/config.h"
-#include "data/dataset.h"
-#include "device/device.h"
-#include "model/gpt.h"
-#include "text/tokenizer_file.h"
-#include "train/machine.h"
-#include "train/metrics.h"
-#include "train/outdir.h"
-#include "train/scaler.h"
-
-#include <stdint.h>
-
-enum {
-    PL_SESSION_TEXT_BYTES = 64 * 1024,   /* a checkpoint's JSON files */
-    PL_SESSION_STAGE_BYTES = 256 * 1024, /* weights on their way in */
-};
+#include "advise/machine.h"
+#include "store/run.h"
 
 typedef struct pl_session {
-    const pl_config *config;
-    const pl_log *log;
-    pl_heap *heap;
-    pl_dataset dataset; /* training only */
+    pl_run run; /* what a checkpoint keeps of it, and where that is */
     int has_dataset;
-    pl_tokenizer tokenizer;
-    pl_tokenizer_text tokenizer_file; /* what a checkpoint has of it */
-    pl_tokenizer_text hf_tokenizer; /* and what others read, if that differs */
-    pl_shape shape;
-    pl_gpt gpt;
-    pl_device *device;
-    char *text;            /* PL_SESSION_TEXT_BYTES */
-    char *stage;           /* PL_SESSION_STAGE_BYTES */
-    uint16_t *halves;      /* as many elements of 16 bits */
-    uint64_t step;         /* updates done */
-    double best_val_loss;  /* infinite: none yet */
-    double val_loss;       /* at this step; infinite: not evaluated */
-    pl_scaler scaler;      /* float16's loss scale */
-    uint64_t skipped;      /* updates that were not finite */
-    pl_outdir outdir;      /* while training */
-    pl_metrics metrics;    /* likewise */
     size_t reserve_bytes;  /* what was planned outside the arena */
     pl_machine machine;    /* its rates are learnt while training */
     double update_seconds; /* of the last update; 0: none yet */
@@ -101,18 +66,9 @@ size_t pl_session_vocabulary(const pl_config *config,
 PL_MUST_CHECK pl_status pl_session_check_tokens(pl_session *session,
                                                 const pl_machine *machine,
                                                 pl_error *err);
-/* The arena of session->gpt, and the memory that files pass through. */
+/* The arena of session->run.gpt, and the memory that files pass through. */
 PL_MUST_CHECK pl_status pl_session_open_device(pl_session *session,
                                                pl_error *err);
-
-/* Puts `count` weights from `first` on, which lie in session->stage as float32,
- * where they are kept, and where they are copied to. */
-void pl_session_write_weights(pl_session *session, size_t slot, size_t first,
-                              size_t count);
-/* Writes the working copy of a weight, if it has one: `count` elements from
- * `first` on, as they lie in session->stage. */
-void pl_session_write_copy(pl_session *session, size_t slot, size_t first,
-                           size_t count);
 
 /* The host's view of the scalars. */
 pl_scalars *pl_session_scalars(pl_session *session);

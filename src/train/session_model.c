@@ -1,11 +1,11 @@
 /* session_model.c: sessions that need a model and nothing else of a run:
  * sampling and evaluation. */
-#include "train/checkpoint.h"
-#include "train/pretrained.h"
-#include "train/rehearse.h"
-#include "train/resume.h"
-#include "train/runplan.h"
-#include "train/vocabulary_check.h"
+#include "advise/runplan.h"
+#include "store/checkpoint.h"
+#include "store/pretrained.h"
+#include "store/resume.h"
+#include "store/vocabulary_check.h"
+#include "train/session_rehearse.h"
 
 #include <math.h>
 
@@ -39,27 +39,13 @@ static pl_status read_model(model *m, const char *folder, pl_heap *heap,
     return status;
 }
 
-static pl_session begin(const pl_config *config, const pl_log *log,
-                        pl_heap *heap)
-{
-    return (pl_session){
-        .config = config,
-        .log = log,
-        .heap = heap,
-        .best_val_loss = HUGE_VAL,
-        .val_loss = HUGE_VAL,
-        .outdir = { .folder = PL_FILE_CLOSED, .lock = PL_FILE_CLOSED },
-        .metrics = PL_METRICS_CLOSED,
-    };
-}
-
 /* Arena and reserve, with `more` bytes of tables than are there by now. */
 static size_t needed_bytes(pl_session *session, size_t more)
 {
-    size_t arena = session->gpt.placement.arena_bytes;
+    size_t arena = session->run.gpt.placement.arena_bytes;
     session->reserve_bytes = pl_run_plan_reserve(
-        &session->shape, &session->gpt.layout, arena,
-        session->heap->taken_bytes + more);
+        &session->run.shape, &session->run.gpt.layout, arena,
+        session->run.heap->taken_bytes + more);
     return arena + session->reserve_bytes;
 }
 
@@ -72,7 +58,7 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
     return pl_fail(err, PL_E_MEMORY,
                    "%s needs %zu bytes (arena %zu + reserve %zu), the budget "
                    "is %zu (%s)",
-                   what, needed, session->gpt.placement.arena_bytes,
+                   what, needed, session->run.gpt.placement.arena_bytes,
                    session->reserve_bytes, machine->budget_bytes,
                    machine->budget_from);
 }
@@ -83,7 +69,7 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
 static pl_status check_sampling(const pl_session *session, const char *folder,
                                 pl_error *err)
 {
-    if (session->tokenizer.kind == PL_TOKENIZER_NONE)
+    if (session->run.tokenizer.kind == PL_TOKENIZER_NONE)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s has no tokenizer, since the data it was trained on "
                        "had none. For GPT-2's tokens put GPT-2's vocabulary "
@@ -91,11 +77,12 @@ static pl_status check_sampling(const pl_session *session, const char *folder,
                        "tokenizer.json: `plimsoll prepare --tokenizer=gpt2` "
                        "writes one beside the tokens",
                        folder);
-    if ((size_t)session->tokenizer.vocab_size > session->shape.V)
+    if ((size_t)session->run.tokenizer.vocab_size > session->run.shape.V)
         return pl_fail(err, PL_E_FORMAT,
                        "%s: the tokenizer has %d tokens, the model knows "
                        "%zu: they do not belong together",
-                       folder, session->tokenizer.vocab_size, session->shape.V);
+                       folder, session->run.tokenizer.vocab_size,
+                       session->run.shape.V);
     return PL_OK;
 }
 
@@ -103,17 +90,18 @@ static pl_status plan_sampling(pl_session *session, const model *m,
                                pl_error *err)
 {
     pl_gpt_layout layout;
-    pl_status status = pl_dataset_read_tokenizer(&session->tokenizer, m->folder,
-                                                 session->heap, err);
-    session->shape = m->shape;
+    pl_status status = pl_dataset_read_tokenizer(
+        &session->run.tokenizer, m->folder, session->run.heap, err);
+    session->run.shape = m->shape;
     if (!status)
         status = check_sampling(session, m->folder, err);
     if (!status)
-        status = pl_gpt_layout_make(&layout, &session->shape, session->config,
-                                    PL_FOR_SAMPLING, session->heap, err);
+        status = pl_gpt_layout_make(&layout, &session->run.shape,
+                                    session->run.config, PL_PURPOSE_SAMPLING,
+                                    session->run.heap, err);
     if (!status)
-        status = pl_gpt_make(&session->gpt, &session->shape, &layout,
-                             session->heap, err);
+        status = pl_gpt_make(&session->run.gpt, &session->run.shape, &layout,
+                             session->run.heap, err);
     return status;
 }
 
@@ -123,23 +111,23 @@ pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
                                  pl_error *err)
 {
     model m;
-    *session = begin(config, log, heap);
+    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
     pl_session_say_device(config, log);
     pl_status status = read_model(&m, folder, heap, err);
     if (status)
         return status;
     status = plan_sampling(session, &m, err);
     if (!status)
-        status = pl_pretrained_check(&m.weights, &session->gpt, err);
+        status = pl_pretrained_check(&m.weights, &session->run.gpt, err);
     if (!status)
         status = check_budget(session, machine, "sampling", err);
     if (!status)
         status = pl_session_open_device(session, err);
     if (status)
         goto close_weights;
-    status = pl_pretrained_load(&m.weights, session, err);
+    status = pl_pretrained_load(&m.weights, &session->run, err);
     if (status)
-        pl_device_close(session->device);
+        pl_device_close(session->run.device);
 
 close_weights:
     pl_pretrained_close(&m.weights);
@@ -156,13 +144,13 @@ static pl_status plan_evaluation(pl_session *session, const pl_machine *machine,
                                  pl_error *err)
 {
     pl_gpt_layout layout;
-    pl_status status = pl_gpt_layout_make(&layout, &session->shape,
-                                          session->config, PL_FOR_EVALUATION,
-                                          session->heap, err);
+    pl_status status = pl_gpt_layout_make(
+        &layout, &session->run.shape, session->run.config,
+        PL_PURPOSE_EVALUATION, session->run.heap, err);
     while (!status) {
-        pl_heap trial = pl_heap_make(session->heap->limit_bytes);
-        status = pl_gpt_make(&session->gpt, &session->shape, &layout, &trial,
-                             err);
+        pl_heap trial = pl_heap_make(session->run.heap->limit_bytes);
+        status = pl_gpt_make(&session->run.gpt, &session->run.shape, &layout,
+                             &trial, err);
         size_t needed = status ? 0 : needed_bytes(session, trial.taken_bytes);
         pl_heap_close(&trial);
         if (status || needed <= machine->budget_bytes)
@@ -175,8 +163,8 @@ static pl_status plan_evaluation(pl_session *session, const pl_machine *machine,
             break;
     }
     if (!status)
-        status = pl_gpt_make(&session->gpt, &session->shape, &layout,
-                             session->heap, err);
+        status = pl_gpt_make(&session->run.gpt, &session->run.shape, &layout,
+                             session->run.heap, err);
     return status ? status : check_budget(session, machine, "evaluation", err);
 }
 
@@ -184,13 +172,13 @@ static pl_status plan_evaluation(pl_session *session, const pl_machine *machine,
 static pl_status check_vocabulary(const pl_session *session, const model *m,
                                   pl_error *err)
 {
-    const pl_tokenizer *tokenizer = &session->tokenizer;
+    const pl_tokenizer *tokenizer = &session->run.tokenizer;
     if (tokenizer->kind != PL_TOKENIZER_NONE &&
         (size_t)tokenizer->vocab_size > m->shape.V)
         return pl_fail(err, PL_E_CONFIG,
                        "%s knows %zu tokens, the tokenizer of %s has %d: they "
                        "do not belong together",
-                       m->folder, m->shape.V, session->dataset.folder,
+                       m->folder, m->shape.V, session->run.dataset.folder,
                        tokenizer->vocab_size);
     return PL_OK;
 }
@@ -198,17 +186,17 @@ static pl_status check_vocabulary(const pl_session *session, const model *m,
 static pl_status open_eval(pl_session *session, const pl_machine *machine,
                            const model *m, pl_error *err)
 {
-    pl_status status = pl_vocabulary_check(session, m->folder, err);
+    pl_status status = pl_vocabulary_check(&session->run, m->folder, err);
     if (!status)
         status = check_vocabulary(session, m, err);
-    session->shape = m->shape;
-    session->step = m->step;
-    if (!status && (size_t)session->config->block_size < m->shape.T)
-        session->shape.T = (size_t)session->config->block_size;
+    session->run.shape = m->shape;
+    session->run.step = m->step;
+    if (!status && (size_t)session->run.config->block_size < m->shape.T)
+        session->run.shape.T = (size_t)session->run.config->block_size;
     if (!status)
         status = plan_evaluation(session, machine, err);
     if (!status)
-        status = pl_pretrained_check(&m->weights, &session->gpt, err);
+        status = pl_pretrained_check(&m->weights, &session->run.gpt, err);
     if (!status)
         status = pl_session_open_device(session, err);
     if (status)
@@ -216,9 +204,9 @@ static pl_status open_eval(pl_session *session, const pl_machine *machine,
     session->machine = *machine;
     status = pl_rehearse(session, err);
     if (!status)
-        status = pl_pretrained_load(&m->weights, session, err);
+        status = pl_pretrained_load(&m->weights, &session->run, err);
     if (status)
-        pl_device_close(session->device);
+        pl_device_close(session->run.device);
     return status;
 }
 
@@ -227,14 +215,14 @@ pl_status pl_session_open_eval(pl_session *session, const pl_config *config,
                                const pl_log *log, pl_heap *heap, pl_error *err)
 {
     model m;
-    *session = begin(config, log, heap);
+    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
     pl_session_say_device(config, log);
     pl_status status = pl_session_open_tokens(session, err);
     if (status)
         return status;
     status = pl_session_check_tokens(session, machine, err);
     if (status) {
-        pl_dataset_close(&session->dataset);
+        pl_dataset_close(&session->run.dataset);
         return status;
     }
     status = read_model(&m, folder, heap, err);
@@ -242,7 +230,7 @@ pl_status pl_session_open_eval(pl_session *session, const pl_config *config,
         status = open_eval(session, machine, &m, err);
     pl_pretrained_close(&m.weights);
     if (status) {
-        pl_dataset_close(&session->dataset);
+        pl_dataset_close(&session->run.dataset);
         return status;
     }
     pl_heap_seal(heap);

@@ -2,7 +2,7 @@
 #include "train/trainer.h"
 #include "base/clock.h"
 #include "model/schedule.h"
-#include "train/checkpoint.h"
+#include "store/checkpoint.h"
 #include "train/pace.h"
 
 #include <math.h>
@@ -74,11 +74,11 @@ static int between_steps(void *context, const pl_step *step)
 static int run_part(under_way *u, pl_part part)
 {
     const pl_run_watch watch = { .context = u, .between = between_steps };
-    const pl_program *train = &u->session->gpt.graph.programs[PL_TRAIN];
+    const pl_program *train = &u->session->run.gpt.graph.programs[PL_TRAIN];
     const size_t end = part == PL_PART_LOOP ? train->loop_steps
                                             : train->n_steps;
     const int any = part == PL_PART_LOOP || end > train->loop_steps;
-    if (pl_device_run_watched(u->session->device, PL_TRAIN, part, &watch) ==
+    if (pl_device_run_watched(u->session->run.device, PL_TRAIN, part, &watch) ==
         PL_RUN_STOPPED)
         return 1;
     return any && between_steps(u, &train->steps[end - 1]);
@@ -87,7 +87,7 @@ static int run_part(under_way *u, pl_part part)
 static pl_status stopped_within(const under_way *u, pl_error *err)
 {
     return pl_fail(err, PL_E_STOPPED, "stopped within iteration %llu",
-                   (unsigned long long)u->session->step);
+                   (unsigned long long)u->session->run.step);
 }
 
 /* One batch: its micro-batches one after the other, then what waits for all of
@@ -96,13 +96,13 @@ static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
                            pl_error *err)
 {
     pl_session *session = u->session;
-    const pl_gpt_layout *layout = &session->gpt.layout;
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
     pl_scalars *scalars = pl_session_scalars(session);
-    int32_t *tokens = pl_device_host(session->device,
-                                     session->gpt.train_tokens);
-    pl_status status = pl_batch_load(&session->dataset, key, (uint32_t)first,
-                                     (uint32_t)layout->batch, session->shape.T,
-                                     tokens, err);
+    int32_t *tokens = pl_device_host(session->run.device,
+                                     session->run.gpt.train_tokens);
+    pl_status status = pl_batch_load(&session->run.dataset, key,
+                                     (uint32_t)first, (uint32_t)layout->batch,
+                                     session->run.shape.T, tokens, err);
     if (status)
         return status;
     scalars->batch_first = (uint32_t)first;
@@ -115,8 +115,8 @@ static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
     scalars->micro_first = 0;
     if (run_part(u, PL_PART_REST))
         return stopped_within(u, err);
-    const double *sums = pl_device_host(session->device,
-                                        session->gpt.train_sums);
+    const double *sums = pl_device_host(session->run.device,
+                                        session->run.gpt.train_sums);
     for (size_t i = 0; i < layout->batch; i++)
         u->sum += sums[i];
     return PL_OK;
@@ -125,26 +125,27 @@ static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
 /* As if the update had never begun: all that it left are gradients. */
 static void give_up_update(pl_session *session)
 {
-    const pl_gpt *gpt = &session->gpt;
+    const pl_gpt *gpt = &session->run.gpt;
     for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++)
         if (gpt->gradients[i] != PL_NO_BUFFER)
-            pl_device_clear(session->device, gpt->gradients[i]);
+            pl_device_clear(session->run.device, gpt->gradients[i]);
 }
 
 static under_way begin_update(pl_session *session, const pl_listener *listener)
 {
-    const pl_gpt_layout *layout = &session->gpt.layout;
-    const size_t batches = (size_t)session->config->gradient_accumulation_steps;
-    const double predicted = pl_cost_update(&session->gpt,
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    const size_t batches =
+        (size_t)session->run.config->gradient_accumulation_steps;
+    const double predicted = pl_cost_update(&session->run.gpt,
                                             &session->machine.rates, batches),
                  took = session->update_seconds;
     return (under_way){
         .session = session,
         .listener = listener,
-        .progress = { .step = session->step,
+        .progress = { .step = session->run.step,
                       .total = batches * (layout->batch / layout->micro) },
         .tokens = (double)layout->batch * (double)batches *
-                  (double)session->shape.T,
+                  (double)session->run.shape.T,
         .pace = pl_pace_make(pl_clock_seconds(), predicted,
                              took > 0.0 ? took / predicted : 1.0),
         .looked = -1.0, /* so that the first step is told of */
@@ -154,25 +155,25 @@ static under_way begin_update(pl_session *session, const pl_listener *listener)
 static void set_scalars(const under_way *u)
 {
     const pl_session *session = u->session;
-    const pl_config *config = session->config;
+    const pl_config *config = session->run.config;
     pl_scalars *scalars = pl_session_scalars(u->session);
-    set_optimizer(scalars, config, session->step);
-    scalars->loss_scale = session->scaler.scale;
-    scalars->dlogit_scale = (float)(session->scaler.scale / u->tokens);
+    set_optimizer(scalars, config, session->run.step);
+    scalars->loss_scale = session->run.scaler.scale;
+    scalars->dlogit_scale = (float)(session->run.scaler.scale / u->tokens);
     scalars->seed = (uint32_t)config->seed;
-    scalars->step = (uint32_t)session->step;
+    scalars->step = (uint32_t)session->run.step;
 }
 
 /* All batches of an update: its gradients, and the sum of its losses. */
 static pl_status run_batches(under_way *u, pl_error *err)
 {
     const pl_session *session = u->session;
-    const pl_config *config = session->config;
-    const size_t batch = session->gpt.layout.batch,
+    const pl_config *config = session->run.config;
+    const size_t batch = session->run.gpt.layout.batch,
                  batches = (size_t)config->gradient_accumulation_steps;
     const pl_batch_key key = { .use = PL_BATCH_TRAIN,
                                .seed = (uint32_t)config->seed,
-                               .step = (uint32_t)session->step };
+                               .step = (uint32_t)session->run.step };
     pl_status status = PL_OK;
     for (size_t i = 0; i < batches && !status; i++)
         status = run_batch(u, &key, i * batch, err);
@@ -195,22 +196,22 @@ static pl_status update_weights(pl_session *session,
     pl_scalars *scalars = pl_session_scalars(session);
     if (!isfinite(u.sum)) /* then neither is the norm, and nothing is updated */
         scalars->loss_scale = (double)NAN;
-    pl_device_run(session->device, PL_UPDATE_WEIGHTS, PL_PART_REST);
+    pl_device_run(session->run.device, PL_UPDATE_WEIGHTS, PL_PART_REST);
     session->update_seconds = pl_clock_seconds() - u.pace.begin;
     *event = (pl_update_event){
-        .step = session->step,
+        .step = session->run.step,
         .loss = u.sum / u.tokens,
         .step_ms = session->update_seconds * 1e3,
         .learning_rate = scalars->learning_rate,
         .grad_norm = (double)scalars->grad_norm,
         .skipped = (int)scalars->skipped,
     };
-    int mended = pl_scaler_update(&session->scaler, event->skipped);
-    event->loss_scale = session->scaler.scale;
+    int mended = pl_scaler_update(&session->run.scaler, event->skipped);
+    event->loss_scale = session->run.scaler.scale;
     event->diverged = event->skipped && !mended;
-    session->step++;
-    session->val_loss = HUGE_VAL;
-    session->skipped += scalars->skipped;
+    session->run.step++;
+    session->run.val_loss = HUGE_VAL;
+    session->run.skipped += scalars->skipped;
     return PL_OK;
 }
 
@@ -249,12 +250,12 @@ static int wants_stop(const loop *l)
 static pl_status save(loop *l, pl_error *err)
 {
     if (l->listener->saving)
-        l->listener->saving(l->listener->context, l->session->step);
-    pl_status status = pl_checkpoint_save(l->session, err);
+        l->listener->saving(l->listener->context, l->session->run.step);
+    pl_status status = pl_checkpoint_save(&l->session->run, err);
     if (status)
         return status;
-    l->saved_step = l->session->step;
-    l->saved_evaluated = isfinite(l->session->val_loss);
+    l->saved_step = l->session->run.step;
+    l->saved_evaluated = isfinite(l->session->run.val_loss);
     return PL_OK;
 }
 
@@ -262,8 +263,8 @@ static pl_status save(loop *l, pl_error *err)
  * evaluation of its step: what it saved lacks that. */
 static int is_saved(const loop *l)
 {
-    return l->session->step == l->saved_step &&
-           (l->saved_evaluated || !isfinite(l->session->val_loss));
+    return l->session->run.step == l->saved_step &&
+           (l->saved_evaluated || !isfinite(l->session->run.val_loss));
 }
 
 /* A save that fails on the way is no reason to end: the next one may not. */
@@ -271,7 +272,7 @@ static void save_if_possible(loop *l)
 {
     pl_error trouble;
     if (save(l, &trouble))
-        pl_log_say(l->session->log, PL_LOG_WARN,
+        pl_log_say(l->session->run.log, PL_LOG_WARN,
                    "%s The run goes on and tries again at the next "
                    "interval",
                    trouble.text);
@@ -283,8 +284,8 @@ typedef enum progress { NOT_EVALUATED, EVALUATED, IMPROVED } progress;
  * where updates are being skipped the one before may be the last good one. */
 static int is_due(const loop *l, progress seen)
 {
-    const pl_config *config = l->session->config;
-    const uint64_t step = l->session->step;
+    const pl_config *config = l->session->run.config;
+    const uint64_t step = l->session->run.step;
     if (config->eval_only || step == 0 || is_saved(l) ||
         l->skipped_in_a_row > 0)
         return 0;
@@ -302,18 +303,19 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     const pl_eval_watch watch = { .context = listener->context,
                                   .progress = listener->evaluating,
                                   .stop = listener->stop };
-    pl_eval_event event = { .step = session->step };
+    pl_eval_event event = { .step = session->run.step };
     pl_status status = pl_evaluate(session, PL_SPLIT_TRAIN, &watch,
                                    &event.train, err);
     if (!status)
         status = pl_evaluate(session, PL_SPLIT_VAL, &watch, &event.val, err);
     if (status)
         return status;
-    event.improved = event.val.loss < session->best_val_loss;
+    event.improved = event.val.loss < session->run.best_val_loss;
     if (event.improved)
-        session->best_val_loss = event.val.loss;
-    session->val_loss = isfinite(event.val.loss) ? event.val.loss : HUGE_VAL;
-    pl_metrics_evaluated(&session->metrics, &event);
+        session->run.best_val_loss = event.val.loss;
+    session->run.val_loss = isfinite(event.val.loss) ? event.val.loss
+                                                     : HUGE_VAL;
+    pl_metrics_evaluated(&session->run.metrics, &event);
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);
     *seen = event.improved ? IMPROVED : EVALUATED;
@@ -327,9 +329,10 @@ static void profile(pl_session *session, int on)
     for (int i = 0; i < 2; i++) {
         double *seconds = session->step_seconds[profiled[i]];
         memset(seconds, 0,
-               session->gpt.graph.programs[profiled[i]].n_steps *
+               session->run.gpt.graph.programs[profiled[i]].n_steps *
                    sizeof *seconds);
-        pl_device_profile(session->device, profiled[i], on ? seconds : NULL);
+        pl_device_profile(session->run.device, profiled[i],
+                          on ? seconds : NULL);
     }
 }
 
@@ -337,14 +340,15 @@ static void profile(pl_session *session, int on)
 static void look_at_update(loop *l, const pl_load *from)
 {
     pl_session *session = l->session;
-    const pl_gpt_layout *layout = &session->gpt.layout;
-    const double batches = (double)session->config->gradient_accumulation_steps,
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    const double batches =
+                     (double)session->run.config->gradient_accumulation_steps,
                  rounds = batches * (double)(layout->batch / layout->micro);
     const pl_load to = pl_machine_load(&session->machine);
     pl_observed seen = { .least_seconds = 0.0 };
-    pl_cost_observe(&seen, &session->gpt, PL_TRAIN,
+    pl_cost_observe(&seen, &session->run.gpt, PL_TRAIN,
                     session->step_seconds[PL_TRAIN], rounds, batches);
-    pl_cost_observe(&seen, &session->gpt, PL_UPDATE_WEIGHTS,
+    pl_cost_observe(&seen, &session->run.gpt, PL_UPDATE_WEIGHTS,
                     session->step_seconds[PL_UPDATE_WEIGHTS], 1.0, 1.0);
     pl_looks_add(&l->looks, &seen, pl_load_quiet(from, &to));
 }
@@ -356,8 +360,8 @@ static void learn_rates(loop *l)
     pl_session *session = l->session;
     pl_machine_learn(&session->machine, &l->looks);
     pl_status kept = pl_machine_remember(
-        &session->machine, session->gpt.layout.threads, session->text,
-        PL_SESSION_TEXT_BYTES, NULL);
+        &session->machine, session->run.gpt.layout.threads, session->run.text,
+        PL_RUN_TEXT_BYTES, NULL);
     (void)kept;
 }
 
@@ -365,7 +369,7 @@ static pl_status give_up(const loop *l, const pl_update_event *event,
                          pl_error *err)
 {
     char name[PL_OUTDIR_NAME_BYTES] = "";
-    const pl_outdir *outdir = &l->session->outdir;
+    const pl_outdir *outdir = &l->session->run.outdir;
     const int any = outdir->newest != PL_OUTDIR_NO_STEP;
     if (any)
         pl_outdir_name(name, outdir->newest);
@@ -400,11 +404,11 @@ static pl_status update(loop *l, pl_error *err)
         return status;
     if (++l->updates == PROFILE_TO)
         learn_rates(l);
-    pl_metrics_updated(&l->session->metrics, &event);
+    pl_metrics_updated(&l->session->run.metrics, &event);
     if (l->listener->updated)
         l->listener->updated(l->listener->context, &event);
     l->skipped_in_a_row = event.diverged ? l->skipped_in_a_row + 1 : 0;
-    if (l->skipped_in_a_row >= l->session->config->max_skipped)
+    if (l->skipped_in_a_row >= l->session->run.config->max_skipped)
         return give_up(l, &event, err);
     return PL_OK;
 }
@@ -412,7 +416,7 @@ static pl_status update(loop *l, pl_error *err)
 static pl_status stopped(const loop *l, pl_error *err)
 {
     return pl_fail(err, PL_E_STOPPED, "stopped after iteration %llu",
-                   (unsigned long long)l->session->step);
+                   (unsigned long long)l->session->run.step);
 }
 
 /* Evaluations stand before the update of their step, the first one before all
@@ -420,18 +424,19 @@ static pl_status stopped(const loop *l, pl_error *err)
 static pl_status run(loop *l, pl_error *err)
 {
     pl_session *session = l->session;
-    const pl_config *config = session->config;
+    const pl_config *config = session->run.config;
     for (;;) {
         progress seen = NOT_EVALUATED;
         pl_status status = PL_OK;
-        if (session->step % (uint64_t)config->eval_interval == 0 ||
+        if (session->run.step % (uint64_t)config->eval_interval == 0 ||
             config->eval_only)
             status = evaluate(l, &seen, err);
         if (status)
             return status;
         if (is_due(l, seen))
             save_if_possible(l);
-        if (config->eval_only || session->step >= (uint64_t)config->max_iters)
+        if (config->eval_only ||
+            session->run.step >= (uint64_t)config->max_iters)
             return PL_OK;
         if (wants_stop(l))
             return stopped(l, err);
@@ -449,33 +454,34 @@ static pl_status lost(const loop *l, pl_status saved, const pl_error *trouble,
 {
     char name[PL_OUTDIR_NAME_BYTES];
     const pl_session *session = l->session;
-    if (session->outdir.newest == PL_OUTDIR_NO_STEP)
+    if (session->run.outdir.newest == PL_OUTDIR_NO_STEP)
         return pl_fail(err, saved,
                        "%s It was tried %d times. All %llu iterations are "
                        "lost: there is no checkpoint",
                        trouble->text, LAST_TRIES,
-                       (unsigned long long)session->step);
-    pl_outdir_name(name, session->outdir.newest);
-    return pl_fail(
-        err, saved,
-        "%s It was tried %d times. The iterations from %llu to %llu "
-        "are lost: the newest checkpoint is %s/%s",
-        trouble->text, LAST_TRIES, (unsigned long long)session->outdir.newest,
-        (unsigned long long)session->step, session->outdir.path, name);
+                       (unsigned long long)session->run.step);
+    pl_outdir_name(name, session->run.outdir.newest);
+    return pl_fail(err, saved,
+                   "%s It was tried %d times. The iterations from %llu to %llu "
+                   "are lost: the newest checkpoint is %s/%s",
+                   trouble->text, LAST_TRIES,
+                   (unsigned long long)session->run.outdir.newest,
+                   (unsigned long long)session->run.step,
+                   session->run.outdir.path, name);
 }
 
 /* A run that trains nothing is what was asked for, or a max_iters that was
  * forgotten. */
 static void say_if_done(const pl_session *session)
 {
-    const long long most = (long long)session->config->max_iters;
-    if (session->config->eval_only || session->step < (uint64_t)most)
+    const long long most = (long long)session->run.config->max_iters;
+    if (session->run.config->eval_only || session->run.step < (uint64_t)most)
         return;
-    pl_log_say(session->log, PL_LOG_NOTE,
+    pl_log_say(session->run.log, PL_LOG_NOTE,
                "max_iters is %lld and this is iteration %llu: nothing is left "
                "to train. %s",
-               most, (unsigned long long)session->step,
-               session->outdir.newest == PL_OUTDIR_NO_STEP
+               most, (unsigned long long)session->run.step,
+               session->run.outdir.newest == PL_OUTDIR_NO_STEP
                    ? "The weights are saved as they are"
                    : "To go on: a larger max_iters");
 }
@@ -485,9 +491,10 @@ static void say_if_done(const pl_session *session)
  * checkpoint, whatever it learnt. */
 static int ends_with_save(const loop *l, pl_status status)
 {
-    const pl_config *config = l->session->config;
+    const pl_config *config = l->session->run.config;
     if (config->eval_only || l->skipped_in_a_row >= config->max_skipped ||
-        (status && status != PL_E_STOPPED && l->session->step == l->began_step))
+        (status && status != PL_E_STOPPED &&
+         l->session->run.step == l->began_step))
         return 0;
     return !is_saved(l);
 }
@@ -497,9 +504,9 @@ pl_status pl_train(pl_session *session, const pl_listener *listener,
 {
     loop l = { .session = session,
                .listener = listener,
-               .began_step = session->step,
-               .saved_step = session->outdir.newest,
-               .saved_evaluated = isfinite(session->val_loss) };
+               .began_step = session->run.step,
+               .saved_step = session->run.outdir.newest,
+               .saved_evaluated = isfinite(session->run.val_loss) };
     pl_error trouble, lost_text = { 0 };
     say_if_done(session);
     pl_status status = run(&l, err), saved = PL_E_IO;
@@ -507,7 +514,7 @@ pl_status pl_train(pl_session *session, const pl_listener *listener,
     if (!ends_with_save(&l, status))
         return status;
     if (l.skipped_in_a_row > 0) /* whether it is good is yet unknown */
-        session->outdir.keep++;
+        session->run.outdir.keep++;
     for (int i = 0; i < LAST_TRIES && saved; i++)
         saved = save(&l, &trouble);
     if (!saved)

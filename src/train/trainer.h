@@ -30,8 +30,8 @@ typedef struct pl_listener {
     double patience_seconds; /* with PL_STOP_SOON; 0: none */
 } pl_listener;
 
-/* Updates from session->step to max_iters, with evaluations and checkpoints as
- * the config has them. PL_E_STOPPED after listener->stop: an update that was
+/* Updates from session->run.step to max_iters, with evaluations and checkpoints
+ * as the config has them. PL_E_STOPPED after listener->stop: an update that was
  * under way is finished or given up as a whole, and the state is saved as of
  * that step, as it is at the end, also where there was nothing to train. Going
  * on from there leads to the same bits and the same metrics. A checkpoint that

@@ -1,8 +1,8 @@
 /* A process that is killed at any change of its out_dir, in a save and while
  * an earlier run is moved aside: what it leaves is put right by the next. */
 #include "base/file.h"
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ enum { MANY = 1000 };
 static void save(tiny_run *run, double loss)
 {
     pl_error err = { 0 };
-    run->session.val_loss = loss;
-    if (pl_checkpoint_save(&run->session, &err))
+    run->session.run.val_loss = loss;
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
 }
 
@@ -58,9 +58,9 @@ static int kill_in_save(long nth, double loss)
     tiny_run_train(&run, 1);
     save(&run, 4.0);
     tiny_run_train(&run, 1);
-    run.session.val_loss = loss;
+    run.session.run.val_loss = loss;
     pl_file_fail_from(nth, EIO);
-    pl_status ignored = pl_checkpoint_save(&run.session, &err);
+    pl_status ignored = pl_checkpoint_save(&run.session.run, &err);
     (void)ignored;
     int killed = pl_file_fault_happened();
     tiny_run_close(&run);
@@ -68,14 +68,15 @@ static int kill_in_save(long nth, double loss)
 
     tiny_run_set(&run, "--init_from=resume");
     tiny_run_open(&run);
-    long step = (long)run.session.step, best = step == 2 && loss < 4.0 ? 2 : 1;
+    long step = (long)run.session.run.step,
+         best = step == 2 && loss < 4.0 ? 2 : 1;
     if (!killed)
         assert_int_equal(step, 2);
     assert_int_equal(linked(&run, "out/latest"), step);
     assert_int_equal(linked(&run, "out/best"), best);
     assert_true(tiny_run_has_step(&run, (int)best));
-    assert_int_equal(run.session.outdir.best, best);
-    assert_true(run.session.outdir.best_loss == (best == 2 ? loss : 4.0));
+    assert_int_equal(run.session.run.outdir.best, best);
+    assert_true(run.session.run.outdir.best_loss == (best == 2 ? loss : 4.0));
     tiny_run_train(&run, 1);
     save(&run, 9.0);
     assert_int_equal(linked(&run, "out/best"), best);
@@ -108,14 +109,14 @@ static void a_step_that_is_saved_again_is_there_at_every_moment(void **state)
         save(&run, 4.0);
         unsigned long long hash = tiny_run_hash(&run);
         pl_file_fail_from(nth, EIO);
-        pl_status ignored = pl_checkpoint_save(&run.session, &err);
+        pl_status ignored = pl_checkpoint_save(&run.session.run, &err);
         (void)ignored;
         killed = pl_file_fault_happened();
         tiny_run_close(&run);
         pl_file_fail_from(0, 0);
         tiny_run_set(&run, "--init_from=resume");
         tiny_run_open(&run);
-        assert_int_equal(run.session.step, 1);
+        assert_int_equal(run.session.run.step, 1);
         assert_true(tiny_run_hash(&run) == hash);
         assert_int_equal(linked(&run, "out/latest"), 1);
         assert_int_equal(linked(&run, "out/best"), 1);
@@ -154,7 +155,7 @@ static void assert_whole(tiny_run *run, const char *folder,
     tiny_run_set(run, setting);
     tiny_run_set(run, "--init_from=resume");
     tiny_run_open(run);
-    assert_int_equal(run->session.step, 3);
+    assert_int_equal(run->session.run.step, 3);
     assert_true(tiny_run_hash(run) == hash);
     for (int step = 1; step <= 3; step++) {
         snprintf(name, sizeof name, "%s/step-%08d/manifest.json", folder, step);
@@ -188,7 +189,7 @@ static int kill_in_move(long nth, int resumed)
         assert_int_equal(scratch_count(scratch_path(&run.folder, "out")), 8);
     } else {
         tiny_run_open(&run);
-        assert_int_equal(run.session.step, 0);
+        assert_int_equal(run.session.run.step, 0);
         assert_false(has(&run, "out/.moving"));
         assert_false(has(&run, "out/earlier-2"));
         assert_false(has(&run, "out/latest"));

@@ -2,8 +2,8 @@
  * allocation of setting up fails. The old checkpoint stays whole, nothing
  * leaks, and the message says what happened. */
 #include "base/file.h"
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include <errno.h>
@@ -50,26 +50,27 @@ static void save_with_a_fault(tiny_run *run, long nth, int error, int *ended)
     pl_error err = { 0 };
     int files = scratch_open_files();
     uint64_t before = step_on_disk(run);
-    run->session.step++;
-    run->session.val_loss = 3.0 - 1e-6 * (double)nth; /* better every time */
+    run->session.run.step++;
+    run->session.run.val_loss = 3.0 -
+                                1e-6 * (double)nth; /* better every time */
     pl_file_fail_at(nth, error);
-    pl_status status = pl_checkpoint_save(&run->session, &err);
+    pl_status status = pl_checkpoint_save(&run->session.run, &err);
     *ended = !pl_file_fault_happened();
     pl_file_fail_at(0, 0);
     uint64_t after = step_on_disk(run);
-    assert_true(after == before || after == run->session.step);
+    assert_true(after == before || after == run->session.run.step);
     assert_links_are_whole(run);
     assert_int_equal(scratch_open_files(), files);
     if (!status)
-        assert_int_equal(after, run->session.step);
+        assert_int_equal(after, run->session.run.step);
     else
         assert_non_null(strstr(err.text, "out/step-"));
     if (*ended)
         assert_int_equal(status, PL_OK);
     /* a worse one, undisturbed: the best stays */
-    run->session.step++;
-    run->session.val_loss = 5.0;
-    if (pl_checkpoint_save(&run->session, &err))
+    run->session.run.step++;
+    run->session.run.val_loss = 5.0;
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
     assert_links_are_whole(run);
 }
@@ -83,8 +84,8 @@ static void a_failing_save_leaves_whole_checkpoints(void **state)
     tiny_run_make(&run);
     tiny_run_set(&run, "--keep=0");
     tiny_run_open(&run);
-    run.session.val_loss = 4.0;
-    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+    run.session.run.val_loss = 4.0;
+    assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
     for (long nth = 1; nth < MANY && !ended; nth++)
         save_with_a_fault(&run, nth, nth % 2 ? EIO : ENOSPC, &ended);
     assert_true(ended);
@@ -121,13 +122,13 @@ static int train_on_bad_disk(long nth, int error, unsigned long long hash)
                               &run.heap, &err))
         fail_msg("%s", err.text);
     run.is_open = 1;
-    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+    assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
     int files = scratch_open_files();
     pl_file_fail_every(nth, error);
     pl_status status = pl_train(&run.session, &listener, &err);
     int happened = pl_file_fault_happened();
     pl_file_fail_every(0, 0);
-    assert_int_equal(run.session.step, UPDATES); /* it went on */
+    assert_int_equal(run.session.run.step, UPDATES); /* it went on */
     assert_true(tiny_run_hash(&run) == hash);
     assert_int_equal(scratch_open_files(), files);
     assert_true(warnings > 0 || !happened || status == PL_OK);
@@ -141,7 +142,7 @@ static int train_on_bad_disk(long nth, int error, unsigned long long hash)
     /* and what is there goes on, to the same end */
     tiny_run_set(&run, "--init_from=resume");
     tiny_run_open(&run);
-    assert_int_equal(run.session.step, newest);
+    assert_int_equal(run.session.run.step, newest);
     assert_int_equal(pl_train(&run.session, &listener, &err), PL_OK);
     assert_true(tiny_run_hash(&run) == hash);
     tiny_run_remove(&run);
@@ -200,7 +201,7 @@ static void a_failing_read_is_an_error_and_leaks_nothing(void **state)
     int ended = 0;
     tiny_run_make(&run);
     tiny_run_open(&run);
-    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+    assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
     for (long nth = 1; nth < MANY && !ended; nth++) {

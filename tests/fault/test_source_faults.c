@@ -59,7 +59,7 @@ static pl_status read_all(void)
                                         .path_count = 1,
                                         .memory_bytes = PL_SOURCE_MIN_BYTES };
     pl_source *source;
-    pl_piece piece;
+    pl_fragment piece;
     memset(&err, 0, sizeof err);
     documents = 0;
     pl_status status = pl_source_open(&source, &options, &err);

@@ -1,7 +1,8 @@
 /* config.json of a GPT-2 from outside: refused with a message, or a shape that
  * this program can count with. */
+#include "config/config.h"
 #include "fuzz/fuzz.h"
-#include "train/gpt2_config.h"
+#include "store/gpt2_config.h"
 
 #include <stdlib.h>
 

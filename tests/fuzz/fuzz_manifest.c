@@ -2,7 +2,7 @@
  * folder itself. The input is read as it is, and once more with a checksum that
  * is right, so that what lies behind it is reached. */
 #include "fuzz/fuzz.h"
-#include "train/manifest.h"
+#include "store/manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

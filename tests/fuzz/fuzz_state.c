@@ -1,7 +1,7 @@
 /* state.json from outside: refused with a message, or numbers within bounds
  * and a config of known keys. */
 #include "fuzz/fuzz.h"
-#include "train/checkpoint.h"
+#include "store/checkpoint.h"
 
 #include <math.h>
 #include <stdlib.h>

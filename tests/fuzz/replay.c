@@ -1,8 +1,8 @@
 /* replay.c: a main for fuzz targets where libFuzzer isn't there: runs every
- * file given, or in a folder given, and 2000 mutations of each. The same
- * mutations every time, so that a failure comes back. With
- * PLIMSOLL_FUZZ_KEEP=PATH each input is written to PATH before it runs, so
- * that after a crash the culprit lies there.
+ * file given, or in a folder given, and 1000 mutations of each, or
+ * 4000 with PL_TEST_LONG=1. The same mutations every time, so that a failure
+ * comes back. With PLIMSOLL_FUZZ_KEEP=PATH each input is written to PATH before
+ * it runs, so that after a crash the culprit lies there.
  *
  *   fuzz_x tests/fuzz/corpus/x */
 #include "fuzz/fuzz.h"
@@ -13,7 +13,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MUTATIONS = 2000, MAX_INPUT_BYTES = 4 << 20, MAX_EDITS = 6 };
+enum {
+    MUTATIONS = 1000,
+    LONG_MUTATIONS = 4000,
+    MAX_INPUT_BYTES = 4 << 20,
+    MAX_EDITS = 6
+};
+
+static int mutations(void)
+{
+    return getenv("PL_TEST_LONG") ? LONG_MUTATIONS : MUTATIONS;
+}
 
 static uint64_t random_state;
 
@@ -111,7 +121,7 @@ static int replay_file(const char *path)
     random_state = size;
     for (size_t i = 0; i < size && i < 64; i++)
         random_state = random_state * 31 + original[i];
-    for (int i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < mutations(); i++) {
         size_t now = size;
         memcpy(changed, original, size);
         for (size_t edits = 1 + below(MAX_EDITS); edits > 0; edits--)
@@ -151,6 +161,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "replay: no corpus: give files or folders\n");
         return 1;
     }
-    printf("%d files and %d mutations of each\n", files, MUTATIONS);
+    printf("%d files and %d mutations of each\n", files, mutations());
     return 0;
 }

@@ -63,7 +63,7 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
         r->levels[l] = way->levels[l % 2];
     int threads = way->threads ? way->threads : 1;
     pl_gpt_layout layout = {
-        .purpose = PL_FOR_TRAINING,
+        .purpose = PL_PURPOSE_TRAINING,
         .batch = r->batch,
         .micro = way->micro ? way->micro : r->batch,
         .train_T = r->T,

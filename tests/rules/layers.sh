@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # layers.sh [SRC]: a file includes only from its own folder or from a lower
-# level; folders of one level are strangers. Reads the #includes, so a comment
-# can't excuse anything. Exit 0: the rule holds.
+# level; folders of one level are strangers. Within a folder modules form no
+# ring: a module is a header with the .c files and the private headers whose
+# names begin with its name and "_" (parquet.h, parquet.c, parquet_page.c,
+# parquet_parts.h), and no module needs one that needs it. Reads the #includes,
+# so a comment can't excuse anything. Exit 0: the rule holds.
 set -uo pipefail
 export LC_ALL=C
 
@@ -16,7 +19,8 @@ fi
 awk -v src="$src" '
 BEGIN {
     n = split("base=0 config=1 plan=1 kernels=1 text=1 comm=1 " \
-              "device=2 data=2 model=3 format=3 explain=3 train=4 cli=5",
+              "device=2 data=2 model=3 format=3 explain=3 " \
+              "store=4 advise=4 train=5 cli=6",
               row, " ")
     for (i = 1; i <= n; i++) {
         split(row[i], pair, "=")
@@ -57,4 +61,46 @@ FNR == 1 {
                  " (level " level[other] ")")
 }
 END { exit bad }
-' "${files[@]}"
+' "${files[@]}" || exit 1
+
+# The edges between modules as "module needed-module"; what tsort can't put in
+# an order is a ring.
+edges() {
+    awk -v src="$src" '
+    # The shortest name of a header in the folder that this one begins with.
+    function module(path,    folder, name, n, part, i, so_far) {
+        folder = path
+        sub(/[^\/]*$/, "", folder)
+        name = substr(path, length(folder) + 1)
+        n = split(name, part, "_")
+        so_far = ""
+        for (i = 1; i < n; i++) {
+            so_far = so_far (i > 1 ? "_" : "") part[i]
+            if ((folder so_far) in header)
+                return folder so_far
+        }
+        return path
+    }
+    function stem(path) {
+        sub(/\.[a-z]*$/, "", path)
+        return path
+    }
+    BEGIN {
+        for (i = 1; i < ARGC; i++)
+            if (ARGV[i] ~ /\.h$/)
+                header[stem(substr(ARGV[i], length(src) + 2))] = 1
+    }
+    FNR == 1 { home = module(stem(substr(FILENAME, length(src) + 2))) }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+        split($0, part, "\"")
+        other = module(stem(part[2]))
+        if (other != home)
+            print home, other
+    }' "${files[@]}" | sort -u
+}
+
+if ! order=$(edges | tsort 2>&1 >/dev/null) || [ -n "$order" ]; then
+    echo "layers: modules that need each other, in a ring:"
+    grep -v 'contains a loop' <<<"$order" | sed 's/^tsort: */  src\//'
+    exit 1
+fi

@@ -100,6 +100,23 @@ put src/model/a.c <<<'#include "gpt.h"'
 refuses 'an include without its folder' 'relative to src' layers.sh tree/src
 put src/model/a.c <<<'#include HEADER'
 refuses 'a computed include' 'can not be checked' layers.sh tree/src
+fresh
+put src/model/a.h <<<'#include "model/b.h"'
+put src/model/b.h </dev/null
+put src/model/b.c <<<'#include "model/b.h"'
+accepts 'a module that needs another' layers.sh tree/src
+put src/model/b.c <<<'#include "model/a.h"'
+refuses 'two modules that need each other' 'src/model/a' layers.sh tree/src
+put src/model/b.c <<<'#include "model/c.h"'
+put src/model/c.h </dev/null
+put src/model/c_more.c <<<'#include "model/a.h"'
+refuses 'a ring of three, closed by a second file' 'in a ring' \
+    layers.sh tree/src
+fresh
+put src/model/a.h </dev/null
+put src/model/a.c <<<'#include "model/a_parts.h"'
+put src/model/a_parts.h <<<'#include "model/a.h"'
+accepts 'a module with a private header' layers.sh tree/src
 
 # ---- symbols ----
 

@@ -98,8 +98,8 @@ void tiny_run_open(tiny_run *run)
     if (tiny_run_try(run, &err))
         fail_msg("%s", err.text);
     run->is_open = 1;
-    assert_int_equal(pl_device_used_bytes(run->session.device),
-                     run->session.gpt.placement.arena_bytes);
+    assert_int_equal(pl_device_used_bytes(run->session.run.device),
+                     run->session.run.gpt.placement.arena_bytes);
 }
 
 /* The config's own texts live in the heap: they are copied over. */
@@ -152,7 +152,7 @@ static unsigned long long hash_bytes(unsigned long long hash, const void *data,
 
 unsigned long long tiny_run_hash(tiny_run *run)
 {
-    const pl_gpt *gpt = &run->session.gpt;
+    const pl_gpt *gpt = &run->session.run.gpt;
     const pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v,
                                          gpt->m_scales, gpt->v_scales };
     unsigned long long hash = 14695981039346656037ull;
@@ -162,7 +162,8 @@ unsigned long long tiny_run_hash(tiny_run *run)
                 continue;
             size_t bytes = gpt->graph.buffers[sets[set][i]].bytes;
             hash = hash_bytes(
-                hash, pl_device_host(run->session.device, sets[set][i]), bytes);
+                hash, pl_device_host(run->session.run.device, sets[set][i]),
+                bytes);
         }
     return hash;
 }

@@ -3,7 +3,7 @@
 #ifndef PL_TESTS_UNIT_MEMORY_FIXTURE_H
 #define PL_TESTS_UNIT_MEMORY_FIXTURE_H
 
-#include "plan/memory.h"
+#include "base/memory.h"
 #include "support/asserts.h"
 #include "support/scratch.h"
 
@@ -146,7 +146,7 @@ static inline void make(void)
     assert_int_equal(offer.bytes, offer.sources[offer.binding].offer_bytes);
     for (int i = 0; i < offer.n_sources; i++)
         assert_true(offer.bytes <= offer.sources[i].offer_bytes);
-    assert_int_equal(offer.held_bytes, HELD);
+    assert_int_equal(offer.own_bytes, HELD);
 }
 
 static inline void expect_bound(pl_memory_source_kind kind, const char *name,

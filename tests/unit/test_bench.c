@@ -52,9 +52,9 @@ static void the_flops_of_a_token_are_counted(void **state)
 {
     (void)state;
     const double N = 12.0 * 2 * 24 * 24 + 61.0 * 24;
-    assert_true(pl_bench_eval_flops(&session.shape, 16) ==
+    assert_true(pl_bench_eval_flops(&session.run.shape, 16) ==
                 2 * N + 2.0 * 2 * 24 * 16);
-    assert_true(pl_bench_train_flops(&session.shape) ==
+    assert_true(pl_bench_train_flops(&session.run.shape) ==
                 6 * N + 6.0 * 2 * 24 * 16);
 }
 
@@ -62,7 +62,7 @@ static void the_flops_of_a_token_are_counted(void **state)
 static void the_bytes_of_a_token_are_counted(void **state)
 {
     (void)state;
-    assert_true(pl_bench_sample_bytes(&session.gpt) ==
+    assert_true(pl_bench_sample_bytes(&session.run.gpt) ==
                 4 * (12.0 * 2 * 24 * 24 + 61.0 * 24) + 4 * 8 * 2 * 24 * 2);
 }
 
@@ -110,7 +110,7 @@ static void every_product_of_the_step_is_listed(void **state)
     pl_bench_run_round(&bench);
     pl_bench_run_round(&bench);
     pl_bench_finish(&bench);
-    const pl_program *train = &session.gpt.graph.programs[PL_TRAIN];
+    const pl_program *train = &session.run.gpt.graph.programs[PL_TRAIN];
     size_t steps = 0, listed = 0;
     for (size_t i = 0; i < train->n_steps; i++)
         steps += train->steps[i].op == PL_OP_MATMUL ||

@@ -61,8 +61,8 @@ static size_t cut(const char *text, size_t bytes, pl_run_count *counts)
         size_t length = pl_pretok_next(text + at, bytes - at);
         pl_run_count *each = &counts[count++];
         *each = (pl_run_count){ .count = 1 };
-        if (length <= PL_PIECE_SHORT_BYTES) {
-            each->key = pl_piece_key_of(text + at, length, length);
+        if (length <= PL_PRETOKEN_SHORT_BYTES) {
+            each->key = pl_pretoken_key_of(text + at, length, length);
         } else {
             pl_run_bytes *copy;
             assert_int_equal(

@@ -1,8 +1,8 @@
-/* Tests of train/checkpoint: what is written is what is read. */
+/* Tests of store/checkpoint: what is written is what is read. */
+#include "advise/runplan.h"
 #include "format/safetensors.h"
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
-#include "train/runplan.h"
 #include "train/trainer.h"
 
 #include <jansson.h>
@@ -18,7 +18,7 @@
 static void save(tiny_run *run)
 {
     pl_error err = { 0 };
-    if (pl_checkpoint_save(&run->session, &err))
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
 }
 
@@ -30,14 +30,14 @@ static void weights_and_moments_come_back_bit_for_bit(void **state)
     tiny_run_open(&run);
     tiny_run_train(&run, 3);
     unsigned long long before = tiny_run_hash(&run);
-    run.session.best_val_loss = 3.0000000000000004;
+    run.session.run.best_val_loss = 3.0000000000000004;
     save(&run);
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
     tiny_run_open(&run);
     assert_true(tiny_run_hash(&run) == before);
-    assert_int_equal(run.session.step, 3);
-    assert_true(run.session.best_val_loss == 3.0000000000000004);
+    assert_int_equal(run.session.run.step, 3);
+    assert_true(run.session.run.best_val_loss == 3.0000000000000004);
     tiny_run_remove(&run);
 }
 

@@ -1,7 +1,7 @@
 /* Tests of train/trainer where the loss or the gradients are no numbers: such
  * updates are skipped, and nothing good is lost. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -26,15 +26,16 @@ static void not_finite_gradients_leave_the_weights_alone(void **state)
     tiny_run_make(&run);
     tiny_run_open(&run);
     tiny_run_train(&run, 2);
-    pl_buffer_id lnf = run.session.gpt.weights[pl_param_slot(&run.session.shape,
-                                                             PL_LNF_W, -1)];
-    pl_device_read(run.session.device, lnf, 0, &kept, sizeof kept);
+    pl_buffer_id lnf =
+        run.session.run.gpt
+            .weights[pl_param_slot(&run.session.run.shape, PL_LNF_W, -1)];
+    pl_device_read(run.session.run.device, lnf, 0, &kept, sizeof kept);
     unsigned long long before = tiny_run_hash(&run);
-    pl_device_write(run.session.device, lnf, 0, &nan, sizeof nan);
+    pl_device_write(run.session.run.device, lnf, 0, &nan, sizeof nan);
     assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
     assert_true(event.skipped);
-    assert_int_equal(run.session.skipped, 1);
-    pl_device_write(run.session.device, lnf, 0, &kept, sizeof kept);
+    assert_int_equal(run.session.run.skipped, 1);
+    pl_device_write(run.session.run.device, lnf, 0, &kept, sizeof kept);
     assert_true(tiny_run_hash(&run) == before);
     assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
     assert_false(event.skipped); /* and the next update is a clean one */
@@ -55,32 +56,33 @@ static void an_overflow_in_float16_is_skipped_and_recovered_from(void **state)
     tiny_run_set(&run, "--dtype=float16");
     tiny_run_open(&run);
     tiny_run_train(&run, 2);
-    assert_true(run.session.scaler.scale == 65536.0);
+    assert_true(run.session.run.scaler.scale == 65536.0);
     pl_buffer_id ln =
-        run.session.gpt.weights[pl_param_slot(&run.session.shape, PL_LN1_W, 0)];
-    pl_device_read(run.session.device, ln, 0, kept, sizeof kept);
+        run.session.run.gpt
+            .weights[pl_param_slot(&run.session.run.shape, PL_LN1_W, 0)];
+    pl_device_read(run.session.run.device, ln, 0, kept, sizeof kept);
     for (int i = 0; i < 24; i++)
         huge[i] = 1e6f;
     unsigned long long before = tiny_run_hash(&run);
-    pl_device_write(run.session.device, ln, 0, huge, sizeof huge);
+    pl_device_write(run.session.run.device, ln, 0, huge, sizeof huge);
     assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
     assert_true(event.skipped);
     assert_false(event.diverged); /* the scale may be at fault */
     assert_true(event.loss_scale == 32768.0);
-    pl_device_write(run.session.device, ln, 0, kept, sizeof kept);
+    pl_device_write(run.session.run.device, ln, 0, kept, sizeof kept);
     assert_true(tiny_run_hash(&run) == before);
     assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
     assert_false(event.skipped);
     assert_true(isfinite(event.loss));
-    assert_int_equal(run.session.skipped, 1);
+    assert_int_equal(run.session.run.skipped, 1);
 
     /* and the scale is part of the checkpoint */
-    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+    assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
     tiny_run_open(&run);
-    assert_true(run.session.scaler.scale == 32768.0);
-    assert_int_equal(run.session.scaler.good, 1);
+    assert_true(run.session.run.scaler.scale == 32768.0);
+    assert_int_equal(run.session.run.scaler.good, 1);
     tiny_run_remove(&run);
 }
 
@@ -89,8 +91,9 @@ static void spoil(tiny_run *run)
 {
     const float nan = NAN;
     for (size_t i = 0; i < 61; i++)
-        pl_device_write(run->session.device, run->session.gpt.weights[0],
-                        i * 24 * sizeof nan, &nan, sizeof nan);
+        pl_device_write(run->session.run.device,
+                        run->session.run.gpt.weights[0], i * 24 * sizeof nan,
+                        &nan, sizeof nan);
 }
 
 static void a_run_that_has_diverged_stops_with_advice(void **state)
@@ -107,15 +110,15 @@ static void a_run_that_has_diverged_stops_with_advice(void **state)
         tiny_run_open(&run);
         if (saves) {
             tiny_run_train(&run, 2);
-            assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+            assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
         }
         spoil(&run);
         assert_int_equal(tiny_run_until(&run, 1000, &err), PL_E_CONFIG);
         assert_non_null(strstr(err.text, "learning_rate"));
         assert_non_null(strstr(err.text, saves ? "out/step-00000002"
                                                : "there is none yet"));
-        assert_int_equal(run.session.step, saves ? 6 : 10);
-        assert_int_equal(run.session.skipped, saves ? 4 : 10);
+        assert_int_equal(run.session.run.step, saves ? 6 : 10);
+        assert_int_equal(run.session.run.skipped, saves ? 4 : 10);
         /* weights that are not numbers are not saved */
         for (int step = 3; step <= 10; step++)
             assert_false(tiny_run_has_step(&run, step));
@@ -136,7 +139,7 @@ a_stop_among_skipped_updates_saves_and_keeps_the_one_before(void **state)
     tiny_run_set(&run, "--max_iters=100");
     tiny_run_open(&run);
     tiny_run_train(&run, 2);
-    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+    assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
     tiny_run_train(&run, 2);
     spoil(&run);
     assert_int_equal(tiny_run_until(&run, 5, &err), PL_E_STOPPED);
@@ -164,9 +167,9 @@ static void an_infinite_loss_with_finite_gradients_is_skipped(void **state)
     tiny_run_set(&run, "--tie_word_embeddings=False");
     tiny_run_set(&run, "--grad_clip=0");
     tiny_run_open(&run);
-    const pl_gpt *gpt = &run.session.gpt;
+    const pl_gpt *gpt = &run.session.run.gpt;
     const pl_buffer_id *w = gpt->weights;
-    pl_device *device = run.session.device;
+    pl_device *device = run.session.run.device;
     size_t head = pl_param_slot(&gpt->shape, PL_HEAD_W, -1);
     pl_device_write(device, w[pl_param_slot(&gpt->shape, PL_LNF_W, -1)], 0,
                     zeros, sizeof zeros);
@@ -201,14 +204,14 @@ static void what_is_not_finite_is_skipped_in_every_dtype(void **state)
         tiny_run_set(&run, dtypes[i]);
         tiny_run_open(&run);
         tiny_run_train(&run, 1);
-        pl_device_write(run.session.device, run.session.gpt.weights[1], 0, &inf,
-                        sizeof inf);
+        pl_device_write(run.session.run.device, run.session.run.gpt.weights[1],
+                        0, &inf, sizeof inf);
         unsigned long long before = tiny_run_hash(&run);
         assert_int_equal(pl_train_update(&run.session, &event, &err), PL_OK);
         assert_true(event.skipped);
         assert_true(tiny_run_hash(&run) == before);
-        assert_int_equal(run.session.skipped, 1);
-        assert_int_equal(run.session.step, 2);
+        assert_int_equal(run.session.run.skipped, 1);
+        assert_int_equal(run.session.run.step, 2);
         tiny_run_remove(&run);
     }
 }

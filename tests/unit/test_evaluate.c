@@ -1,7 +1,7 @@
 /* Tests of train/evaluate: the same sequences every time, and a number that
  * does not depend on how they were batched. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/evaluate.h"
 
 #include <math.h>
@@ -154,10 +154,10 @@ static size_t evaluate_alone(tiny_run *run, size_t *budget, pl_eval *result)
                              &run->heap, &err))
         fail_msg("%s", err.text);
     run->is_open = 1;
-    assert_int_equal(run->session.step, 3);
+    assert_int_equal(run->session.run.step, 3);
     if (pl_evaluate(&run->session, PL_SPLIT_VAL, NULL, result, &err))
         fail_msg("%s", err.text);
-    size_t arena = run->session.gpt.placement.arena_bytes;
+    size_t arena = run->session.run.gpt.placement.arena_bytes;
     *budget = arena + run->session.reserve_bytes;
     tiny_run_close(run);
     return arena;
@@ -179,9 +179,9 @@ static void a_model_alone_gives_the_same_number_in_less_memory(void **state)
         tiny_run_open(&run);
         tiny_run_train(&run, 3);
         if (pl_evaluate(&run.session, PL_SPLIT_VAL, NULL, &whole, &err) ||
-            pl_checkpoint_save(&run.session, &err))
+            pl_checkpoint_save(&run.session.run, &err))
             fail_msg("%s", err.text);
-        size_t trained = run.session.gpt.placement.arena_bytes;
+        size_t trained = run.session.run.gpt.placement.arena_bytes;
         tiny_run_close(&run);
         remove(scratch_path(&run.folder, "out/latest/optimizer.safetensors"));
         size_t budget = 0, wide = evaluate_alone(&run, &budget, &alone);

@@ -4,12 +4,12 @@
  * byte of the checkpoint's tensors and its state must be the same.
  *
  *   unit_identity [SEED [CONFIG]]    other configs, or one of them alone */
+#include "advise/runplan.h"
 #include "base/cpu.h"
 #include "base/rng.h"
+#include "store/checkpoint.h"
 #include "support/sanitized.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
-#include "train/runplan.h"
 #include "train/trainer.h"
 
 #include <setjmp.h>
@@ -161,15 +161,15 @@ static void make_run(tiny_run *run, const note *settings)
 static void save(tiny_run *run)
 {
     pl_error err = { 0 };
-    require(pl_checkpoint_save(&run->session, &err), &err);
+    require(pl_checkpoint_save(&run->session.run, &err), &err);
 }
 
 static void train(tiny_run *run, uint64_t until, outcome *out)
 {
-    while (run->session.step < until) {
+    while (run->session.run.step < until) {
         pl_update_event event;
         pl_error err = { 0 };
-        uint64_t step = run->session.step;
+        uint64_t step = run->session.run.step;
         require(pl_train_update(&run->session, &event, &err), &err);
         out->losses[step] = event.loss;
         out->norms[step] = event.grad_norm;
@@ -210,10 +210,10 @@ static outcome run_literally(const note *settings)
     tiny_run run;
     make_run(&run, settings);
     tiny_run_open(&run);
-    const pl_gpt_layout *layout = &run.session.gpt.layout;
+    const pl_gpt_layout *layout = &run.session.run.gpt.layout;
     assert_int_equal(layout->micro, layout->batch);
     assert_int_equal(layout->threads, 1);
-    for (size_t l = 0; l < run.session.shape.L; l++)
+    for (size_t l = 0; l < run.session.run.shape.L; l++)
         assert_int_equal(layout->levels[l], 0);
     train(&run, UPDATES, &out);
     finish(&run, &out);
@@ -255,7 +255,7 @@ static void draw_budget(random_dice *dice, const tiny_run *run, pl_gpt *gpt,
     pl_machine machine = { .budget_bytes = SIZE_MAX };
     pl_run_plan plan;
     pl_error err = { 0 };
-    size_t total[2], V = run->session.shape.V;
+    size_t total[2], V = run->session.run.shape.V;
     config.threads = (int64_t)thread_counts[roll(dice, 0, 5)];
     config.origin[PL_KEY_grad_checkpoint].source = PL_FROM_DEFAULT;
     machine.rates = pl_rates_built_in((size_t)config.threads);
@@ -285,16 +285,16 @@ static void lay_out(tiny_run *run, const pl_gpt *gpt, pl_heap *heap)
     pl_session *session = &run->session;
     pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
     pl_error err = { 0 };
-    pl_device_close(session->device);
+    pl_device_close(session->run.device);
     run->is_open = 0;
-    session->heap = heap;
-    session->gpt = *gpt;
-    require(pl_device_open_cpu(&session->device, &session->gpt.graph,
-                               &session->gpt.placement, &kernels,
+    session->run.heap = heap;
+    session->run.gpt = *gpt;
+    require(pl_device_open_cpu(&session->run.device, &session->run.gpt.graph,
+                               &session->run.gpt.placement, &kernels,
                                (int)gpt->layout.threads, heap, &err),
             &err);
     run->is_open = 1;
-    require(pl_checkpoint_load(session,
+    require(pl_checkpoint_load(&session->run,
                                scratch_path(&run->folder, "out/latest"), &err),
             &err);
 }
@@ -310,13 +310,13 @@ static outcome run_variant(random_dice *dice, const note *settings, note *n)
         pl_heap heap = pl_heap_make(HEAP_BYTES);
         pl_gpt gpt;
         tiny_run_open(&run);
-        assert_int_equal(run.session.step, until);
+        assert_int_equal(run.session.run.step, until);
         if (until == 0)
             save(&run);
         if (roll(dice, 0, 2) == 0)
             draw_budget(dice, &run, &gpt, &heap, n);
         else
-            draw_layout(dice, &run.session.gpt, &gpt, &heap, n);
+            draw_layout(dice, &run.session.run.gpt, &gpt, &heap, n);
         lay_out(&run, &gpt, &heap);
         until = roll(dice, until + 1, UPDATES + 1);
         train(&run, until < UPDATES ? until : UPDATES, &out);

@@ -1,7 +1,7 @@
 /* Tests of train/trainer's end: what is there when a run ends, also one that
  * had nothing to train, is what an undisturbed run leaves. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Tests of train/load: whose the time was. */
-#include "train/load.h"
+/* Tests of advise/load: whose the time was. */
+#include "advise/load.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
-/* Tests of train/machine and train/calibrate: what is measured is remembered,
+/* Tests of advise/machine and train/calibrate: what is measured is remembered,
  * and found again where it applies. */
+#include "advise/machine.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "support/scratch.h"
 #include "train/calibrate.h"
-#include "train/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

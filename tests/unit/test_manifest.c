@@ -1,6 +1,6 @@
-/* Tests of train/manifest: nothing that was damaged is taken for whole. */
+/* Tests of store/manifest: nothing that was damaged is taken for whole. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -121,7 +121,7 @@ static void make_small(tiny_run *run, char folder[600])
         tiny_run_set(run, settings[i]);
     tiny_run_open(run);
     tiny_run_train(run, 2);
-    if (pl_checkpoint_save(&run->session, &err))
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
     snprintf(folder, 600, "%s",
              scratch_path(&run->folder, "out/step-00000002"));
@@ -233,7 +233,7 @@ static void a_flipped_byte_is_never_loaded(void **state)
         free(text);
     }
     tiny_run_open(&run);
-    assert_int_equal(run.session.step, 2);
+    assert_int_equal(run.session.run.step, 2);
     tiny_run_remove(&run);
 }
 

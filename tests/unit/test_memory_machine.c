@@ -1,7 +1,7 @@
 /* The offer of the machine that runs the tests: under rlimits, and inside a
  * cage (support/memory_cage.sh), in which this program runs itself. */
 #include "base/arena.h"
-#include "plan/memory.h"
+#include "base/memory.h"
 #include "support/asserts.h"
 #include "support/sanitized.h"
 #include "support/scratch.h"
@@ -37,8 +37,7 @@ static int say_offer(pl_memory_offer *offer)
     const pl_memory_source *s = &offer->sources[offer->binding];
     pl_memory_offer_text(offer, text, sizeof text);
     printf("kind %d limit %zu used %zu bytes %zu held %zu\n%s", (int)s->kind,
-           s->limit_bytes, s->used_bytes, offer->bytes, offer->held_bytes,
-           text);
+           s->limit_bytes, s->used_bytes, offer->bytes, offer->own_bytes, text);
     return 0;
 }
 
@@ -60,7 +59,7 @@ static int write_file(const char *path, size_t bytes, int synced)
 static int fill(const pl_memory_offer *offer)
 {
     pl_arena arena;
-    size_t beside = offer->held_bytes + 8 * MB + offer->bytes / 256;
+    size_t beside = offer->own_bytes + 8 * MB + offer->bytes / 256;
     if (offer->bytes < beside)
         return 5;
     if (pl_arena_open(&arena, offer->bytes - beside, &err)) {
@@ -324,7 +323,7 @@ static void an_rlimit_is_what_a_process_is_offered(void **state)
         assert_int_equal(s->kind, cases[i].kind);
         /* statm's data has the stack in it, VmData hasn't. */
         assert_true(offer.bytes >= more);
-        assert_true(offer.bytes <= more + offer.held_bytes + 16 * MB);
+        assert_true(offer.bytes <= more + offer.own_bytes + 16 * MB);
     }
 }
 
@@ -338,7 +337,7 @@ static void this_machine_offers_something(void **state)
     pl_memory_offer_text(&offer, text, sizeof text);
     print_message("%s", text);
     assert_true(offer.bytes > 64 * MB);
-    assert_true(offer.held_bytes > 0);
+    assert_true(offer.own_bytes > 0);
     assert_int_equal(offer.sources[0].kind, PL_MEMORY_AVAILABLE);
 }
 

@@ -1,6 +1,6 @@
-/* Tests of train/metrics: whole lines, each step once, whatever happens. */
+/* Tests of store/metrics: whole lines, each step once, whatever happens. */
+#include "store/metrics.h"
 #include "support/scratch.h"
-#include "train/metrics.h"
 
 #include <errno.h>
 #include <math.h>
@@ -80,7 +80,7 @@ static pl_metrics_past keep(const pl_metrics *m, uint64_t step)
 static size_t events_bytes(void)
 {
     size_t bytes;
-    char *file = scratch_read(scratch_path(&dir, PL_EVENTS_NAME), &bytes);
+    char *file = scratch_read(scratch_path(&dir, PL_TENSORBOARD_NAME), &bytes);
     assert_non_null(file);
     free(file);
     return bytes;
@@ -364,7 +364,7 @@ static void a_lost_file_changes_no_later_copy(void **state)
         pl_metrics_past at = keep(&m, lost[i]);
         pl_metrics_close(&m);
         remove(scratch_path(&dir, PL_METRICS_NAME));
-        remove(scratch_path(&dir, PL_EVENTS_NAME));
+        remove(scratch_path(&dir, PL_TENSORBOARD_NAME));
         open_at(&m, &at, &log);
         assert_int_equal(said, 1);
         run_from_to(&m, lost[i], LONG);
@@ -418,7 +418,8 @@ static void files_are_never_larger_than_was_said(void **state)
     pl_metrics_updated(&m, &u);
     pl_metrics_bytes most = pl_metrics_most_bytes(1, 1);
     assert_in_range(file_bytes(PL_METRICS_NAME), most.lines - 40, most.lines);
-    assert_in_range(file_bytes(PL_EVENTS_NAME), most.events - 100, most.events);
+    assert_in_range(file_bytes(PL_TENSORBOARD_NAME), most.events - 100,
+                    most.events);
     assert_in_range(m.thin.used, 1, most.copy);
     pl_metrics_close(&m);
     assert_true(pl_metrics_most_bytes(4294967295u, 4294967295u).copy <=

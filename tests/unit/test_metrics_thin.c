@@ -1,6 +1,6 @@
-/* Tests of train/metrics_thin: which lines are left, and that they follow from
+/* Tests of store/metrics_thin: which lines are left, and that they follow from
  * the whole alone. */
-#include "train/metrics_thin.h"
+#include "store/metrics_thin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Tests of train/mfu: a share of the highest peak that was seen. */
-#include "train/mfu.h"
+/* Tests of advise/mfu: a share of the highest peak that was seen. */
+#include "advise/mfu.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
-/* Tests of train/outdir: which checkpoints stay, what the links point to, and
+/* Tests of store/outdir: which checkpoints stay, what the links point to, and
  * what becomes of those that are damaged. */
+#include "store/checkpoint.h"
+#include "store/outdir.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
-#include "train/outdir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 static void save(tiny_run *run)
 {
     pl_error err = { 0 };
-    if (pl_checkpoint_save(&run->session, &err))
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
 }
 
@@ -75,7 +75,7 @@ static void the_best_is_never_removed(void **state)
     tiny_run_set(&run, "--keep=1");
     tiny_run_open(&run);
     for (int i = 0; i < 8; i++) {
-        run.session.val_loss = losses[i];
+        run.session.run.val_loss = losses[i];
         save(&run);
         assert_int_equal(linked(&run, "out/best"), best[i]);
         assert_true(has_step(&run, (uint64_t)best[i]));
@@ -87,14 +87,14 @@ static void the_best_is_never_removed(void **state)
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
     tiny_run_open(&run);
-    assert_int_equal(run.session.step, 7);
-    assert_true(run.session.outdir.best_loss == 1.9);
+    assert_int_equal(run.session.run.step, 7);
+    assert_true(run.session.run.outdir.best_loss == 1.9);
     tiny_run_train(&run, 1);
-    run.session.val_loss = 1.95;
+    run.session.run.val_loss = 1.95;
     save(&run);
     assert_int_equal(linked(&run, "out/best"), 4);
     tiny_run_train(&run, 1);
-    run.session.val_loss = 1.85;
+    run.session.run.val_loss = 1.85;
     save(&run);
     assert_int_equal(linked(&run, "out/best"), 9);
     assert_false(has_step(&run, 4));
@@ -130,7 +130,7 @@ static void an_earlier_run_is_moved_aside_and_can_go_on(void **state)
     unsigned long long before = tiny_run_hash(&run);
     tiny_run_close(&run);
     tiny_run_open(&run); /* from scratch */
-    assert_int_equal(run.session.step, 0);
+    assert_int_equal(run.session.run.step, 0);
     assert_false(has_step(&run, 2));
     assert_int_equal(linked(&run, "out/latest"), -1);
     assert_int_equal(linked(&run, "out/earlier-1/latest"), 2);
@@ -220,7 +220,7 @@ static void a_damaged_checkpoint_is_passed_over_and_left_alone(void **state)
         char aside[96];
         make_and_cut(&run, i, 1);
         tiny_run_open(&run);
-        assert_int_equal(run.session.step, 1);
+        assert_int_equal(run.session.run.step, 1);
         assert_true(has_step(&run, 2)); /* as it was */
         tiny_run_train(&run, 1);
         save(&run); /* its place is needed */
@@ -247,11 +247,11 @@ static void a_damaged_checkpoint_is_neither_kept_nor_removed(void **state)
     tiny_run run;
     make_and_cut(&run, 0, 1);
     tiny_run_open(&run);
-    run.session.outdir.best = 2; /* and the best was that one */
-    run.session.outdir.best_loss = 1.0;
+    run.session.run.outdir.best = 2; /* and the best was that one */
+    run.session.run.outdir.best_loss = 1.0;
     for (int i = 0; i < 3; i++) {
         tiny_run_train(&run, 2); /* never by its step */
-        run.session.val_loss = 2.0 + i;
+        run.session.run.val_loss = 2.0 + i;
         save(&run);
         assert_int_equal(scratch_count(scratch_path(
                              &run.folder, "out/damaged-step-00000002-1")),

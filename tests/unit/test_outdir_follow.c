@@ -1,7 +1,7 @@
-/* Tests of train/outdir_follow: a run whose folder is moved, removed or taken
+/* Tests of store/outdir_follow: a run whose folder is moved, removed or taken
  * by others writes into its own folder or not at all. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -17,13 +17,13 @@ static pl_error err;
 
 static void save(tiny_run *run)
 {
-    if (pl_checkpoint_save(&run->session, &err))
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
 }
 
 static void assert_not_saved(tiny_run *run, const char *words)
 {
-    assert_int_equal(pl_checkpoint_save(&run->session, &err), PL_E_IO);
+    assert_int_equal(pl_checkpoint_save(&run->session.run, &err), PL_E_IO);
     if (!strstr(err.text, words))
         fail_msg("expected \"%s\" in: %s", words, err.text);
 }
@@ -76,7 +76,7 @@ static void assert_other_is_untouched(const tiny_run *run, int names)
 static void tell(tiny_run *run, uint64_t step)
 {
     const pl_update_event e = { .step = step, .loss = 1.0 };
-    pl_metrics_updated(&run->session.metrics, &e);
+    pl_metrics_updated(&run->session.run.metrics, &e);
 }
 
 static size_t lines_in(const tiny_run *run, const char *name)
@@ -213,12 +213,12 @@ static void metrics_that_are_gone_are_begun_again(void **state)
     tell(&run, 0);
     tell(&run, 1);
     remove(scratch_path(&run.folder, "out/metrics.jsonl"));
-    remove(scratch_path(&run.folder, "out/" PL_EVENTS_NAME));
+    remove(scratch_path(&run.folder, "out/" PL_TENSORBOARD_NAME));
     save(&run);
     assert_int_equal(lines_in(&run, "out/metrics.jsonl"), 2);
     tell(&run, 2);
     assert_int_equal(lines_in(&run, "out/metrics.jsonl"), 3);
-    assert_true(has(&run, "out/" PL_EVENTS_NAME));
+    assert_true(has(&run, "out/" PL_TENSORBOARD_NAME));
     tiny_run_remove(&run);
 }
 

@@ -2,10 +2,10 @@
  * (explain's replay) and in llm.c (the sum of what it allocates), for many
  * random models and some known ones. Tensors against tensors: our arena, and
  * nothing of anybody's program, libraries or context. */
+#include "advise/runplan.h"
 #include "base/rng.h"
 #include "explain/peers.h"
 #include "support/sanitized.h"
-#include "train/runplan.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
-/* Tests of train/pretrained: a GPT-2 in a folder, in all the ways in which
+/* Tests of store/pretrained: a GPT-2 in a folder, in all the ways in which
  * others write one, is the model that it is. */
 #include "kernels/storage.h"
+#include "store/checkpoint.h"
+#include "store/gpt2_config.h"
+#include "store/pretrained.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
-#include "train/gpt2_config.h"
-#include "train/pretrained.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,12 +181,12 @@ static void set_init_from(tiny_run *run, const char *name)
 /* A trained model in out/latest; returns the hash of its weights alone. */
 static unsigned long long weights_hash(tiny_run *run)
 {
-    const pl_gpt *gpt = &run->session.gpt;
+    const pl_gpt *gpt = &run->session.run.gpt;
     unsigned long long hash = 14695981039346656037ull;
     for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++) {
         if (gpt->weights[i] == PL_NO_BUFFER)
             continue;
-        const unsigned char *at = pl_device_host(run->session.device,
+        const unsigned char *at = pl_device_host(run->session.run.device,
                                                  gpt->weights[i]);
         for (size_t k = 0; k < gpt->graph.buffers[gpt->weights[i]].bytes; k++)
             hash = (hash ^ at[k]) * 1099511628211ull;
@@ -202,7 +202,7 @@ static unsigned long long make_model(tiny_run *run, const char *setting)
         tiny_run_set(run, setting);
     tiny_run_open(run);
     tiny_run_train(run, 3);
-    if (pl_checkpoint_save(&run->session, &err))
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
     unsigned long long hash = weights_hash(run);
     tiny_run_close(run);
@@ -226,7 +226,7 @@ static void however_it_is_written_it_is_the_same_model(void **state)
         set_init_from(&run, "gpt2");
         tiny_run_open(&run);
         assert_true(weights_hash(&run) == hash);
-        assert_int_equal(run.session.step, 0); /* a run of its own */
+        assert_int_equal(run.session.run.step, 0); /* a run of its own */
         tiny_run_close(&run);
         scratch_remove(scratch_path(&run.folder, "out"));
         tiny_run_set(&run, "--init_from=scratch");
@@ -234,7 +234,7 @@ static void however_it_is_written_it_is_the_same_model(void **state)
             tiny_run_open(&run);
             tiny_run_train(&run, 3);
             pl_error err = { 0 };
-            assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+            assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
             tiny_run_close(&run);
         }
     }
@@ -268,8 +268,8 @@ static void sixteen_bits_are_widened_exactly(void **state)
         assert_int_equal(
             pl_safetensors_read(&st, info, 0, stored, sizeof stored, &err),
             PL_OK);
-        pl_device_read(run.session.device, run.session.gpt.weights[0], 0,
-                       loaded, sizeof loaded);
+        pl_device_read(run.session.run.device, run.session.run.gpt.weights[0],
+                       0, loaded, sizeof loaded);
         for (int k = 0; k < 24; k++)
             assert_true(loaded[k] == (i ? pl_bf16_value(stored[k])
                                         : pl_f16_value(stored[k])));
@@ -303,17 +303,18 @@ static void a_head_of_its_own_is_loaded(void **state)
     set_init_from(&run, "gpt2");
     tiny_run_set(&run, "--tie_word_embeddings=False");
     tiny_run_open(&run);
-    const pl_gpt *gpt = &run.session.gpt;
+    const pl_gpt *gpt = &run.session.run.gpt;
     pl_buffer_id at = gpt->weights[pl_param_slot(&gpt->shape, PL_HEAD_W, -1)];
-    pl_device_read(run.session.device, at, 0, own, sizeof own);
-    pl_device_read(run.session.device, gpt->weights[0], 0, table, sizeof table);
+    pl_device_read(run.session.run.device, at, 0, own, sizeof own);
+    pl_device_read(run.session.run.device, gpt->weights[0], 0, table,
+                   sizeof table);
     for (int i = 0; i < 24; i++)
         assert_true(own[i] == table[i] + (i == 7 ? 1.0f : 0.0f));
     assert_true(weights_hash(&run) != tied);
     tiny_run_train(&run, 3);
-    assert_int_equal(pl_checkpoint_save(&run.session, &err), PL_OK);
+    assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
     unsigned long long trained = tiny_run_hash(&run);
-    pl_device_read(run.session.device, at, 0, table, sizeof table);
+    pl_device_read(run.session.run.device, at, 0, table, sizeof table);
     assert_memory_not_equal(table, own, sizeof own);
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
@@ -347,14 +348,14 @@ static void positions_may_be_left_out(void **state)
     rewrite(&run, &how);
     set_init_from(&run, "gpt2");
     tiny_run_open(&run);
-    pl_buffer_id wpe = run.session.gpt.weights[1];
-    pl_device_read(run.session.device, wpe, 0, all, sizeof all);
+    pl_buffer_id wpe = run.session.run.gpt.weights[1];
+    pl_device_read(run.session.run.device, wpe, 0, all, sizeof all);
     tiny_run_close(&run);
     tiny_run_set(&run, "--block_size=7");
     tiny_run_open(&run);
-    wpe = run.session.gpt.weights[1];
-    assert_int_equal(run.session.gpt.graph.buffers[wpe].bytes, 7 * 24 * 4);
-    pl_device_read(run.session.device, wpe, 0, kept, sizeof kept);
+    wpe = run.session.run.gpt.weights[1];
+    assert_int_equal(run.session.run.gpt.graph.buffers[wpe].bytes, 7 * 24 * 4);
+    pl_device_read(run.session.run.device, wpe, 0, kept, sizeof kept);
     assert_memory_equal(kept, all, sizeof all);
     tiny_run_close(&run);
     tiny_run_set(&run, "--block_size=14");

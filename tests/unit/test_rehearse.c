@@ -1,7 +1,8 @@
-/* Tests of train/rehearse: everything is run, nothing is left behind. */
+/* Tests of train/session_rehearse: everything is run, nothing is left behind.
+ */
 #include "base/file.h"
 #include "support/tiny_run.h"
-#include "train/rehearse.h"
+#include "train/session_rehearse.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -20,8 +21,8 @@ static pl_error err;
 /* Whether every byte of a buffer is zero. */
 static int is_zero(pl_buffer_id buffer)
 {
-    const unsigned char *at = pl_device_host(run.session.device, buffer);
-    for (size_t i = 0; i < run.session.gpt.graph.buffers[buffer].bytes; i++)
+    const unsigned char *at = pl_device_host(run.session.run.device, buffer);
+    for (size_t i = 0; i < run.session.run.gpt.graph.buffers[buffer].bytes; i++)
         if (at[i] != 0)
             return 0;
     return 1;
@@ -30,10 +31,10 @@ static int is_zero(pl_buffer_id buffer)
 /* What lives throughout, as it is when a device was just opened. */
 static void set_to_zero(void)
 {
-    const pl_graph *graph = &run.session.gpt.graph;
+    const pl_graph *graph = &run.session.run.gpt.graph;
     for (size_t i = 0; i < graph->n_buffers; i++)
         if (pl_class_lives_throughout(graph->buffers[i].class))
-            memset(pl_device_host(run.session.device, (int)i), 0,
+            memset(pl_device_host(run.session.run.device, (int)i), 0,
                    graph->buffers[i].bytes);
 }
 
@@ -58,11 +59,11 @@ static void every_step_of_every_program_runs(void **state)
     tiny_run_open(&run);
     set_to_zero();
     for (int id = 0; id < PL_PROGRAM_COUNT; id++)
-        pl_device_profile(run.session.device, (pl_program_id)id,
+        pl_device_profile(run.session.run.device, (pl_program_id)id,
                           run.session.step_seconds[id]);
     assert_int_equal(pl_rehearse(&run.session, &err), PL_OK);
     for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
-        const pl_program *p = &run.session.gpt.graph.programs[id];
+        const pl_program *p = &run.session.run.gpt.graph.programs[id];
         for (size_t i = 0; i < p->n_steps && id != PL_SAVE; i++)
             if (!(run.session.step_seconds[id][i] > 0.0))
                 fail_msg("%s of %s was not run", pl_op_name(p->steps[i].op),
@@ -91,7 +92,7 @@ static void zeros_stay_zeros(void **state)
         tiny_run_open(&run);
         set_to_zero();
         assert_int_equal(pl_rehearse(&run.session, &err), PL_OK);
-        const pl_graph *graph = &run.session.gpt.graph;
+        const pl_graph *graph = &run.session.run.gpt.graph;
         for (size_t i = 0; i < graph->n_buffers; i++)
             if (is_state(graph, i) && !is_zero((int)i))
                 fail_msg("%s: %s was changed", ways[way],
@@ -105,13 +106,13 @@ static void a_run_starts_from_clean_moments_and_its_own_weights(void **state)
     (void)state;
     float first[8];
     tiny_run_open(&run);
-    const pl_gpt *gpt = &run.session.gpt;
+    const pl_gpt *gpt = &run.session.run.gpt;
     for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++)
         if (gpt->m[i] != PL_NO_BUFFER)
             assert_true(is_zero(gpt->m[i]) && is_zero(gpt->v[i]) &&
                         is_zero(gpt->gradients[i]));
     pl_param_init(&gpt->shape, 0, (unsigned)run.config.seed, 0, 8, first);
-    assert_memory_equal(pl_device_host(run.session.device, gpt->weights[0]),
+    assert_memory_equal(pl_device_host(run.session.run.device, gpt->weights[0]),
                         first, sizeof first);
 }
 

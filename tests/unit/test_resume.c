@@ -1,6 +1,6 @@
-/* Tests of train/resume: what a checkpoint says of the run that wrote it, and
+/* Tests of store/resume: what a checkpoint says of the run that wrote it, and
  * what going on makes of it. */
-#include "train/resume.h"
+#include "store/resume.h"
 
 #include "support/tiny_run.h"
 
@@ -103,7 +103,7 @@ static pl_status go_on(tiny_run *run, ear *heard, pl_error *err)
 static void save(tiny_run *run)
 {
     pl_error err = { 0 };
-    if (pl_checkpoint_save(&run->session, &err))
+    if (pl_checkpoint_save(&run->session.run, &err))
         fail_msg("%s", err.text);
 }
 
@@ -224,7 +224,7 @@ static void a_checkpoint_from_before_goes_on(void **state)
     change_state(&run, "arithmetic", NULL);
     change_state(&run, "set", NULL);
     assert_int_equal(go_on(&run, &heard, &err), PL_OK);
-    assert_int_equal(run.session.step, 1);
+    assert_int_equal(run.session.run.step, 1);
     assert_int_equal(heard.warnings, 0);
     tiny_run_remove(&run);
 }

@@ -1,7 +1,7 @@
 /* Tests of what a run's files take: no more than was said before it began, and
  * what there is no room for is refused then. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include <setjmp.h>
@@ -42,15 +42,15 @@ static void a_checkpoint_takes_no_more_than_was_said(void **state)
     assert_int_equal(pl_train(&run.session, &listener, &err), PL_OK);
     sum s = { scratch_path(&run.folder, "out/step-00000006/"), 0 };
     assert_int_equal(pl_folder_walk(s.folder, add_file, &s, &err), PL_OK);
-    assert_in_range(s.bytes, 1, pl_checkpoint_bytes(&run.session));
+    assert_in_range(s.bytes, 1, pl_checkpoint_bytes(&run.session.run));
     /* and not much less: state.json has 64 KiB at most, and few */
-    assert_true(s.bytes + 96 * 1024 > pl_checkpoint_bytes(&run.session));
+    assert_true(s.bytes + 96 * 1024 > pl_checkpoint_bytes(&run.session.run));
     const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(&run.config);
     sum out = { scratch_path(&run.folder, "out"), 0 };
     add_file(&out, PL_METRICS_NAME);
     assert_in_range(out.bytes, 1, most.lines);
     out.bytes = 0;
-    add_file(&out, PL_EVENTS_NAME);
+    add_file(&out, PL_TENSORBOARD_NAME);
     assert_in_range(out.bytes, 1, most.events);
     tiny_run_remove(&run);
 }

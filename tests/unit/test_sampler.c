@@ -1,6 +1,6 @@
 /* Tests of train/sampler: the cache saves work and changes nothing. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/sampler.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static int set_up(void **state)
     tiny_run_make(&f.trained);
     tiny_run_open(&f.trained);
     tiny_run_train(&f.trained, 5);
-    if (pl_checkpoint_save(&f.trained.session, &err))
+    if (pl_checkpoint_save(&f.trained.session.run, &err))
         fail_msg("%s", err.text);
     *state = &f;
     return 0;

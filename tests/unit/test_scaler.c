@@ -1,5 +1,5 @@
-/* Tests of train/scaler. */
-#include "train/scaler.h"
+/* Tests of model/scaler. */
+#include "model/scaler.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
+#include "model/from_config.h"
 #include "model/params.h"
-#include "model/shape.h"
 #include "support/asserts.h"
 
 #include <setjmp.h>

@@ -83,13 +83,13 @@ static const char *read_all(const pl_source_options *options)
 {
     static char out[1 << 14];
     pl_source *source = open_source(options);
-    pl_piece piece;
+    pl_fragment piece;
     size_t used = 0;
     while (!pl_source_next(source, &piece, &err) && piece.part) {
         assert_true(used + piece.bytes + 2 < sizeof out);
         memcpy(out + used, piece.text, piece.bytes);
         used += piece.bytes;
-        out[used++] = pl_piece_ends(piece.part) ? '|' : '+';
+        out[used++] = pl_fragment_ends(piece.part) ? '|' : '+';
     }
     out[used] = '\0';
     if (err.status)
@@ -112,7 +112,7 @@ static void assert_refused(const pl_source_options *options, pl_status expected,
                            const char *part)
 {
     pl_source *source;
-    pl_piece piece = { .part = PL_PIECE_NONE };
+    pl_fragment piece = { .part = PL_FRAGMENT_NONE };
     pl_status status = pl_source_open(&source, options, &err);
     while (!status) {
         status = pl_source_next(source, &piece, &err);
@@ -305,19 +305,19 @@ static void a_text_larger_than_memory_comes_in_pieces(void **state)
     const char *paths[] = { put_packed("long.txt.zst", PACK_ZSTD, text) };
     const pl_source_options options = options_of(paths, 1);
     pl_source *source = open_source(&options);
-    pl_piece piece;
+    pl_fragment piece;
     (void)state;
     do {
         assert_int_equal(pl_source_next(source, &piece, &err), PL_OK);
-        assert_int_equal(pl_piece_begins(piece.part), done == 0);
+        assert_int_equal(pl_fragment_begins(piece.part), done == 0);
         assert_memory_equal(piece.text, text + done, piece.bytes);
         done += piece.bytes;
-    } while (!pl_piece_ends(piece.part));
+    } while (!pl_fragment_ends(piece.part));
     assert_int_equal(done, bytes);
     pl_source_where(source, where);
     assert_contains(where, "long.txt.zst, byte 1");
     assert_int_equal(pl_source_next(source, &piece, &err), PL_OK);
-    assert_int_equal(piece.part, PL_PIECE_NONE);
+    assert_int_equal(piece.part, PL_FRAGMENT_NONE);
     assert_in_range(pl_source_peak_bytes(source), 1, MEMORY_BYTES);
     pl_source_close(source);
     free(text);
@@ -366,14 +366,14 @@ static void wrong_uses_are_refused(void **state)
 typedef struct read_piece {
     char *text;
     size_t bytes;
-    pl_piece_part part;
+    pl_fragment_part part;
     pl_source_place before;
 } read_piece;
 
 static size_t read_pieces(pl_source *source, read_piece *out)
 {
     size_t count = 0;
-    pl_piece piece;
+    pl_fragment piece;
     for (;; count++) {
         assert_in_range(count, 0, MAX_PIECES - 1);
         out[count].before = pl_source_tell(source);
@@ -393,7 +393,7 @@ static void assert_goes_on(const pl_source_options *options,
                            const read_piece *expected, size_t count)
 {
     pl_source *source = open_source(options);
-    pl_piece piece;
+    pl_fragment piece;
     if (pl_source_seek(source, expected[0].before, &err))
         fail_msg("%s", err.text);
     for (size_t i = 0; i < count; i++) {
@@ -404,7 +404,7 @@ static void assert_goes_on(const pl_source_options *options,
         assert_memory_equal(piece.text, expected[i].text, piece.bytes);
     }
     assert_int_equal(pl_source_next(source, &piece, &err), PL_OK);
-    assert_int_equal(piece.part, PL_PIECE_NONE);
+    assert_int_equal(piece.part, PL_FRAGMENT_NONE);
     pl_source_close(source);
 }
 
@@ -474,7 +474,7 @@ static void standard_input_is_read_and_unpacked(void **state)
     char where[PL_SOURCE_WHERE_BYTES];
     size_t bytes;
     int ends[2], own = dup(STDIN_FILENO);
-    pl_piece piece;
+    pl_fragment piece;
     (void)state;
     char *data = pack_bytes(PACK_GZIP, lines, strlen(lines), &bytes);
     assert_int_equal(pipe(ends), 0);

@@ -2,8 +2,8 @@
  * on, must be the run that was never stopped: the same bits, the same numbers
  * in its metrics, the same best checkpoint. */
 #include "base/file.h"
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include <limits.h>
@@ -152,7 +152,7 @@ static uint64_t file_bytes(tiny_run *run)
                ? 0
                : metrics.lines + metrics.events +
                      pl_outdir_most((size_t)run->config.keep) *
-                         pl_checkpoint_bytes(&run->session);
+                         pl_checkpoint_bytes(&run->session.run);
 }
 
 /* Half of the memory that a batch at once takes. */
@@ -160,7 +160,7 @@ static void make_narrow(tiny_run *run)
 {
     char budget[64];
     tiny_run_open(run);
-    const pl_placement *place = &run->session.gpt.placement;
+    const pl_placement *place = &run->session.run.gpt.placement;
     snprintf(budget, sizeof budget, "--memory=%zu",
              run->session.reserve_bytes + place->throughout_bytes +
                  place->program_bytes[PL_TRAIN] / 2 + (size_t)file_bytes(run));
@@ -183,7 +183,7 @@ static void stop_everywhere(const char *const *settings, uint64_t stride,
     if (how == NARROW)
         make_narrow(&whole);
     tiny_run_open(&whole);
-    const pl_gpt_layout *layout = &whole.session.gpt.layout;
+    const pl_gpt_layout *layout = &whole.session.run.gpt.layout;
     assert_true((how == NARROW) == (layout->micro < layout->batch));
     assert_int_equal(train(&whole, &never, 0.0), PL_OK);
     const uint64_t questions = never.calls;
@@ -201,7 +201,7 @@ static void stop_everywhere(const char *const *settings, uint64_t stride,
         if (scratch_has(scratch_path(&parts.folder, "out/latest")))
             tiny_run_set(&parts, "--init_from=resume");
         else
-            assert_int_equal(parts.session.step, 0);
+            assert_int_equal(parts.session.run.step, 0);
         tiny_run_open(&parts);
         a.at = UINT64_MAX;
         assert_int_equal(train(&parts, &a, 0.0), PL_OK);
@@ -251,11 +251,11 @@ static void what_was_given_up_leaves_nothing_behind(void **state)
     int within = 0;
     for (uint64_t at = 30; at < 300; at += 30) {
         asker a = { .at = at, .kind = PL_STOP_SOON };
-        const uint64_t step = parts.session.step;
+        const uint64_t step = parts.session.run.step;
         const unsigned long long before = tiny_run_hash(&parts);
         pl_status status = train(&parts, &a, 0.0);
         within += a.gave_up;
-        if (a.gave_up && parts.session.step == step)
+        if (a.gave_up && parts.session.run.step == step)
             assert_true(tiny_run_hash(&parts) == before);
         if (!status)
             break;
@@ -289,7 +289,7 @@ static asker stop_once(int kind, double patience, uint64_t *step)
     make(&run, settings);
     tiny_run_open(&run);
     assert_int_equal(train(&run, &a, patience), PL_E_STOPPED);
-    *step = run.session.step;
+    *step = run.session.run.step;
     assert_int_equal(tiny_run_has_step(&run, (int)*step), 1);
     tiny_run_remove(&run);
     return a;

@@ -1,7 +1,7 @@
 /* Tests of train/trainer: what an update computes must not depend on how it is
  * computed. */
+#include "store/checkpoint.h"
 #include "support/tiny_run.h"
-#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -121,7 +121,7 @@ static void a_resident_working_copy_changes_no_bit(void **state)
         tiny_run_set(&run, dtypes[i]);
         tiny_run_set(&run, "--working_copy=resident");
         tiny_run_open(&run);
-        assert_true(run.session.gpt.copies[0] != PL_NO_BUFFER);
+        assert_true(run.session.run.gpt.copies[0] != PL_NO_BUFFER);
         tiny_run_remove(&run);
         result rounded = run_with(dtypes[i], "--working_copy=rounded");
         result kept = run_with(dtypes[i], "--working_copy=resident");
@@ -158,7 +158,7 @@ static int run_with_budgets(const char *dtype, const result *literal)
     tiny_run_set(&run, dtype);
     tiny_run_set(&run, "--batch_size=6");
     tiny_run_open(&run);
-    const pl_placement *place = &run.session.gpt.placement;
+    const pl_placement *place = &run.session.run.gpt.placement;
     size_t fixed = run.session.reserve_bytes + place->throughout_bytes;
     size_t most = place->program_bytes[PL_TRAIN];
     tiny_run_close(&run);
@@ -173,7 +173,7 @@ static int run_with_budgets(const char *dtype, const result *literal)
         assert_true(status == PL_OK || status == PL_E_MEMORY);
         run.is_open = status == PL_OK;
         if (!status) {
-            const pl_gpt_layout *layout = &run.session.gpt.layout;
+            const pl_gpt_layout *layout = &run.session.run.gpt.layout;
             unsigned long long kind = layout->micro * 64 +
                                       layout->levels[0] * 8u +
                                       layout->levels[1];
@@ -262,7 +262,7 @@ static void stop_and_resume(const char *dtype, const char *first,
         tiny_run_open(&parts);
         pl_status status = tiny_run_until(&parts, stop, &err);
         assert_int_equal(status, stop < 6 ? PL_E_STOPPED : PL_OK);
-        assert_int_equal(parts.session.step, stop < 6 ? stop : 6);
+        assert_int_equal(parts.session.run.step, stop < 6 ? stop : 6);
         tiny_run_close(&parts);
         tiny_run_set(&parts, "--init_from=resume");
         tiny_run_set(&parts, stop == 2 ? "--threads=1" : "--threads=3");
@@ -316,7 +316,7 @@ static void the_best_checkpoint_is_kept_apart(void **state)
         PL_OK);
     assert_int_equal(newest.step, 5);
     assert_true(best.step == 2 || best.step == 4);
-    assert_true(best.best_val_loss == run.session.best_val_loss);
+    assert_true(best.best_val_loss == run.session.run.best_val_loss);
     pl_heap_close(&heap);
     tiny_run_remove(&run);
 }

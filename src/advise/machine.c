@@ -1,0 +1,155 @@
+/* machine.c: see machine.h. */
+#include "advise/machine.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "format/jsontext.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_BYTES = 64 * 1024 };
+
+/* Rates for one width; width 0: those that were measured last. */
+static pl_status path_of(char path[PL_PATH_BYTES], const char *folder,
+                         size_t threads, size_t width, pl_error *err)
+{
+    char name[96], of[32] = "";
+    if (width)
+        snprintf(of, sizeof of, "-%zu", width);
+    snprintf(name, sizeof name, "machine-%s-%zu%s.json",
+             pl_cpu_isa_name(pl_cpu_isa()), threads, of);
+    return pl_path_join(path, folder, name, err);
+}
+
+/* A rate that can be divided by, or nothing. */
+static void read_rate(const json_t *object, const char *key, double *rate)
+{
+    double value = json_number_value(json_object_get(object, key));
+    if (isfinite(value) && value > 0.0)
+        *rate = value;
+}
+
+/* Whether there is such a file that can be read. */
+static int read_rates(pl_rates *rates, const char *folder, size_t threads,
+                      size_t width, pl_heap *heap)
+{
+    char path[PL_PATH_BYTES], *text;
+    size_t bytes;
+    json_t *root = NULL;
+
+    if (path_of(path, folder, threads, width, NULL) ||
+        pl_file_read_all(path, MAX_BYTES, heap, &text, &bytes, NULL) ||
+        pl_json_parse(text, bytes, path, &root, NULL))
+        return 0;
+    const json_t *ops = json_object_get(root, "units_per_second");
+    for (int op = 0; op < PL_OP_COUNT; op++)
+        read_rate(ops, pl_op_name((pl_op)op), &rates->per_second[op]);
+    read_rate(root, "barrier_seconds", &rates->barrier_seconds);
+    read_rate(root, "date", &rates->date);
+    read_rate(root, "quiet", &rates->quiet);
+    rates->quiet = fmin(rates->quiet, 1.0);
+    json_decref(root);
+    return 1;
+}
+
+static pl_rates recall(const char *folder, size_t threads, size_t width,
+                       pl_heap *heap)
+{
+    pl_rates rates = pl_rates_built_in(threads);
+    if (folder && read_rates(&rates, folder, threads, width, heap))
+        rates.source = PL_RATES_MEASURED;
+    else if (folder && read_rates(&rates, folder, threads, 0, heap))
+        rates.source = PL_RATES_SIMILAR;
+    return rates;
+}
+
+static pl_status find_budget(pl_machine *machine, pl_machine_use use,
+                             const pl_config *config, pl_error *err)
+{
+    int stated = strcmp(config->memory, "auto") != 0;
+    pl_memory_offer offer;
+    pl_status status = PL_OK;
+    machine->budget_bytes = SIZE_MAX;
+    if (stated) {
+        snprintf(machine->budget_from, sizeof machine->budget_from,
+                 "memory = '%.200s'", config->memory);
+        status = pl_memory_parse(config->memory, &machine->budget_bytes, err);
+    }
+    if (status || (stated && use == PL_MACHINE_PLAN))
+        return status;
+    status = pl_memory_offer_make(&offer, "", err);
+    if (status)
+        return stated ? PL_OK : status; /* it asks for a stated budget */
+    if (offer.bytes >= machine->budget_bytes)
+        return PL_OK;
+    machine->budget_bytes = offer.bytes;
+    pl_memory_binding_text(&offer, machine->budget_from,
+                           sizeof machine->budget_from);
+    return PL_OK;
+}
+
+pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
+                          const pl_config *config, const char *cache_folder,
+                          pl_heap *heap, pl_error *err)
+{
+    *machine = (pl_machine){ .cache_folder = cache_folder };
+    machine->width = (size_t)config->n_embd;
+    const size_t threads = pl_gpt_threads(config);
+    machine->rates = recall(cache_folder, threads, machine->width, heap);
+    pl_rates similar = { .source = PL_RATES_SIMILAR };
+    if (cache_folder && read_rates(&similar, cache_folder, threads, 0, heap))
+        machine->similar_trust = pl_rates_trust(&similar, pl_clock_date());
+    return find_budget(machine, use, config, err);
+}
+
+pl_load pl_machine_load(const pl_machine *machine)
+{
+    return machine->read_load ? machine->read_load() : pl_load_read();
+}
+
+int pl_machine_wants_rates(const pl_machine *machine)
+{
+    const double enough = 0.5;
+    return machine->rates.source != PL_RATES_MEASURED ||
+           pl_rates_trust(&machine->rates, pl_clock_date()) < enough;
+}
+
+void pl_machine_learn(pl_machine *machine, const pl_looks *looks)
+{
+    pl_rates_learn(&machine->rates, looks, pl_clock_date());
+}
+
+pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
+                              char *text, size_t capacity, pl_error *err)
+{
+    const pl_rates *rates = &machine->rates;
+    char path[PL_PATH_BYTES];
+    if (!machine->cache_folder)
+        return PL_OK;
+    pl_json_text j = pl_json_text_begin(text, capacity);
+    pl_json_text_real(&j, "date", rates->date);
+    pl_json_text_real(&j, "quiet", rates->quiet);
+    pl_json_text_real(&j, "barrier_seconds", rates->barrier_seconds);
+    pl_json_text_open(&j, "units_per_second", '{');
+    for (int op = 0; op < PL_OP_COUNT; op++)
+        pl_json_text_real(&j, pl_op_name((pl_op)op), rates->per_second[op]);
+    pl_json_text_close(&j, '}');
+    pl_status status = pl_json_text_end(&j, err);
+    if (!status)
+        status = pl_folder_make(machine->cache_folder, err);
+    const size_t widths[] = { machine->width, 0 };
+    const int files = rates->quiet >= PL_LOOKS_QUIET ||
+                              rates->quiet >= machine->similar_trust
+                          ? 2
+                          : 1;
+    for (int i = 0; i < files && !status; i++) {
+        status = path_of(path, machine->cache_folder, threads, widths[i], err);
+        if (!status)
+            status = pl_file_replace(path, text, j.used, err);
+    }
+    return status;
+}

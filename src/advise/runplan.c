@@ -1,0 +1,222 @@
+/* runplan.c: see runplan.h. */
+#include "advise/runplan.h"
+#include "base/threads.h"
+#include "explain/peers.h"
+#include "kernels/kernels.h"
+#include "model/from_config.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Program and C library; reading the header of a checkpoint, per layer; and the
+ * tables, which a search builds anew for every layout it tries, so that two are
+ * there at once and a third may wait in the C library to be used again.
+ * docs/memory.md has the measurement. */
+enum {
+    RESERVE_FIXED_BYTES = 12 * 1024 * 1024,
+    RESERVE_LAYER_BYTES = 96 * 1024,
+    RESERVE_TABLES = 3,
+};
+
+size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
+                           size_t arena_bytes, size_t tables_bytes)
+{
+    /* 1/512: an 8-byte page-table entry per 4 KiB page */
+    return RESERVE_FIXED_BYTES + shape->L * RESERVE_LAYER_BYTES +
+           RESERVE_TABLES * tables_bytes +
+           layout->threads * PL_THREAD_STACK_BYTES + arena_bytes / 512;
+}
+
+/* The largest arena whose reserve still fits beside it. */
+static size_t arena_budget(size_t budget_bytes, const pl_shape *shape,
+                           const pl_gpt_layout *layout, size_t tables_bytes)
+{
+    size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes);
+    if (budget_bytes == SIZE_MAX)
+        return SIZE_MAX;
+    if (budget_bytes <= fixed)
+        return 0;
+    return (budget_bytes - fixed) / 513 * 512;
+}
+
+size_t pl_run_plan_tokenizer_tables(const pl_machine *machine)
+{
+    return machine->tokenizer_bytes / RESERVE_TABLES;
+}
+
+/* Those of the longest lists that a search tries. */
+pl_status pl_run_plan_tables(const pl_shape *shape, const pl_gpt_layout *base,
+                             pl_heap *heap, size_t *bytes, pl_error *err)
+{
+    pl_gpt_layout layouts[2];
+    pl_gpt trial_gpt;
+    pl_status status = PL_OK;
+    pl_fit_longest(layouts, shape, base);
+    *bytes = 0;
+    for (int i = 0; i < 2 && !status; i++) {
+        pl_heap trial = pl_heap_make(heap->limit_bytes);
+        status = pl_gpt_make_training(&trial_gpt, shape, &layouts[i], &trial,
+                                      err);
+        if (trial.taken_bytes > *bytes)
+            *bytes = trial.taken_bytes;
+        pl_heap_close(&trial);
+    }
+    return status;
+}
+
+/* The fields of kernels.h's dropout key. */
+static pl_status check_dropout(const pl_config *config, const pl_shape *s,
+                               pl_error *err)
+{
+    if (config->dropout > 0.0 &&
+        (s->T > PL_DROP_MAX_T || s->H > PL_DROP_MAX_HEADS ||
+         s->L > PL_DROP_MAX_LAYERS))
+        return pl_fail(err, PL_E_CONFIG,
+                       "dropout needs block_size <= %d, n_head <= %d and "
+                       "n_layer <= %d",
+                       PL_DROP_MAX_T, PL_DROP_MAX_HEADS, PL_DROP_MAX_LAYERS);
+    return PL_OK;
+}
+
+/* grad_checkpoint, where it was set, is a wish about levels; False leaves the
+ * choice between keeping all and recomputing what costs next to nothing. */
+pl_fit_wish pl_run_plan_wish(const pl_config *config)
+{
+    const int set = config->origin[PL_KEY_grad_checkpoint].source !=
+                    PL_FROM_DEFAULT;
+    const int off = config->grad_checkpoint.kind == PL_CHECKPOINTING_OFF;
+    return (pl_fit_wish){
+        .budget_bytes = SIZE_MAX,
+        .batches = (size_t)config->gradient_accumulation_steps,
+        .literal = strcmp(config->fit, "exact") == 0,
+        .keep_levels = set && !off,
+        .no_products = set && off,
+    };
+}
+
+/* The largest arena under memory = 'auto': what the least of the peers takes.
+ */
+static pl_status find_ceiling(pl_run_plan *plan, const pl_config *config,
+                              const pl_shape *shape, size_t *ceiling,
+                              pl_error *err)
+{
+    const pl_torch_dtype dtype = strcmp(config->dtype, "float32") == 0
+                                     ? PL_TORCH_FLOAT32
+                                 : strcmp(config->dtype, "float16") == 0
+                                     ? PL_TORCH_FLOAT16
+                                     : PL_TORCH_BFLOAT16;
+    double bytes = 0;
+    const pl_nanogpt_job job = pl_nanogpt_job_make(config, shape->V,
+                                                   PL_TORCH_CUDA, dtype);
+    pl_status status = pl_peers_least(&job, &bytes, &plan->capped_by, err);
+    if (status)
+        return status;
+    if (shape->head == PL_HEAD_OWN) /* theirs is tied: 16 bytes per weight */
+        bytes += 16.0 * (double)shape->V * (double)shape->C;
+    plan->cap_bytes = bytes < PL_RUN_PLAN_FREE_BYTES   ? PL_RUN_PLAN_FREE_BYTES
+                      : bytes < (double)(SIZE_MAX / 2) ? (size_t)bytes
+                                                       : SIZE_MAX / 2;
+    *ceiling = plan->cap_bytes;
+    return PL_OK;
+}
+
+/* The fastest within the budget; where nothing was said of it, also within
+ * what others need. */
+static pl_status search(pl_run_plan *plan, const pl_config *config,
+                        const pl_machine *machine, const pl_shape *shape,
+                        const pl_gpt_layout *base, pl_fit_wish *wish,
+                        pl_heap *heap, pl_error *err)
+{
+    size_t ceiling = SIZE_MAX;
+    pl_status status = pl_fit_search(&plan->fit, shape, base, wish,
+                                     &machine->rates, heap, err);
+    if (status || wish->literal || strcmp(config->memory, "auto") != 0)
+        return status;
+    status = find_ceiling(plan, config, shape, &ceiling, err);
+    if (status)
+        return status;
+    if (plan->fit.chosen.arena_bytes <= ceiling || !plan->fit.fits ||
+        plan->fit.smallest.arena_bytes > ceiling) {
+        plan->capped_by = NULL;
+        return PL_OK;
+    }
+    wish->budget_bytes = ceiling;
+    return pl_fit_search(&plan->fit, shape, base, wish, &machine->rates, heap,
+                         err);
+}
+
+pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
+                           const pl_machine *machine, size_t vocab_size,
+                           const pl_log *log, pl_heap *heap, pl_error *err)
+{
+    pl_shape shape;
+    pl_gpt_layout base;
+    size_t tables = 0;
+    *plan = (pl_run_plan){ 0 };
+    pl_status status = pl_shape_make(&shape, config, vocab_size, log, err);
+    if (!status)
+        status = check_dropout(config, &shape, err);
+    if (!status)
+        status = pl_gpt_layout_make(&base, &shape, config, PL_PURPOSE_TRAINING,
+                                    heap, err);
+    if (!status)
+        status = pl_run_plan_tables(&shape, &base, heap, &tables, err);
+    if (status)
+        return status;
+    tables += pl_run_plan_tokenizer_tables(machine);
+    pl_fit_wish wish = pl_run_plan_wish(config);
+    wish.budget_bytes = arena_budget(machine->budget_bytes, &shape, &base,
+                                     tables);
+    status = search(plan, config, machine, &shape, &base, &wish, heap, err);
+    if (!status)
+        status = pl_gpt_make(&plan->gpt, &shape, &plan->fit.chosen.layout, heap,
+                             err);
+    if (status)
+        return status;
+    size_t arena = plan->gpt.placement.arena_bytes;
+    plan->reserve_bytes = pl_run_plan_reserve(&shape, &base, arena, tables);
+    plan->tables_bytes = tables;
+    plan->total_bytes = arena + plan->reserve_bytes;
+    plan->fits = plan->total_bytes <= machine->budget_bytes;
+    plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates,
+                                          wish.batches);
+    return PL_OK;
+}
+
+pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
+                            pl_error *err)
+{
+    if (plan->fits)
+        return PL_OK;
+    return pl_fail(
+        err, PL_E_MEMORY,
+        "this run needs %zu bytes (arena %zu + reserve %zu)%s, the budget is "
+        "%zu (%s): %zu bytes are missing. `plimsoll plan` with the same "
+        "settings shows what would help",
+        plan->total_bytes, plan->gpt.placement.arena_bytes, plan->reserve_bytes,
+        plan->fit.smallest.arena_bytes == plan->fit.chosen.arena_bytes
+            ? " at the least"
+            : "",
+        machine->budget_bytes, machine->budget_from,
+        plan->total_bytes - machine->budget_bytes);
+}
+
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
+                             size_t batches, char *out, size_t capacity)
+{
+    size_t used = 0;
+    int n = snprintf(out, capacity, "%zu x %zu sequences", layout->micro,
+                     batches * (layout->batch / layout->micro));
+    used += n > 0 ? (size_t)n : 0;
+    for (int level = 0; level <= PL_MAX_LEVEL; level++) {
+        size_t count = 0;
+        for (size_t l = 0; l < L; l++)
+            count += layout->levels[l] == level;
+        if (count == 0 || used >= capacity)
+            continue;
+        n = snprintf(out + used, capacity - used, ", %zu layer%s at level %d",
+                     count, count == 1 ? "" : "s", level);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}

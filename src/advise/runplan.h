@@ -1,0 +1,64 @@
+/* runplan.h: the plan of a run: step lists, layout, bytes and time, from a
+ * config and what the machine offers. Touches no tensor, opens no device. */
+#ifndef PL_ADVISE_RUNPLAN_H
+#define PL_ADVISE_RUNPLAN_H
+
+#include "advise/machine.h"
+#include "base/log.h"
+#include "model/fit.h"
+
+/* So small that fixed scratch would be compared. */
+enum { PL_RUN_PLAN_FREE_BYTES = 16000000 };
+
+typedef struct pl_run_plan {
+    pl_gpt gpt;
+    pl_fit fit;
+    size_t reserve_bytes;
+    size_t tables_bytes;   /* set-up tables that the reserve counts with */
+    size_t total_bytes;    /* arena and reserve */
+    int fits;              /* total <= budget */
+    double update_seconds; /* predicted */
+    const char *capped_by; /* memory = 'auto': who would take less than the
+                            * fastest plan, or NULL; cap_bytes: how much */
+    size_t cap_bytes;
+} pl_run_plan;
+
+/* Where nothing fits the plan is the smallest one, and fits is 0. A stated
+ * budget is used as far as it buys time; under memory = 'auto' the arena is
+ * also held to what nanoGPT and llm.c take for the same job, if that is
+ * possible and over PL_RUN_PLAN_FREE_BYTES. `vocab_size` as for pl_shape_make.
+ */
+PL_MUST_CHECK pl_status pl_run_plan_make(pl_run_plan *plan,
+                                         const pl_config *config,
+                                         const pl_machine *machine,
+                                         size_t vocab_size, const pl_log *log,
+                                         pl_heap *heap, pl_error *err);
+
+/* What the search may choose for a config, without a budget. */
+pl_fit_wish pl_run_plan_wish(const pl_config *config);
+
+/* PL_E_MEMORY with the numbers, if it doesn't fit. */
+PL_MUST_CHECK pl_status pl_run_plan_check(const pl_run_plan *plan,
+                                          const pl_machine *machine,
+                                          pl_error *err);
+
+/* Bytes outside the arena that a run may take: program, C library, stacks,
+ * page tables, and set-up tables, which were `tables_bytes` when the plan was
+ * made. Measured, and tested against the real thing. */
+size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
+                           size_t arena_bytes, size_t tables_bytes);
+
+/* How large the set-up tables of such a model can be. */
+PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
+                                           const pl_gpt_layout *base,
+                                           pl_heap *heap, size_t *bytes,
+                                           pl_error *err);
+
+/* What a tokenizer adds to these tables. */
+size_t pl_run_plan_tokenizer_tables(const pl_machine *machine);
+
+/* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
+                             size_t batches, char *out, size_t capacity);
+
+#endif

@@ -1,0 +1,223 @@
+/* savings.c: see savings.h. */
+#include "advise/savings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct pricing {
+    const pl_run_plan *plan;
+    const pl_config *config;
+    const pl_machine *machine;
+    pl_saving *fixes;
+    size_t count;
+    pl_error *err;
+} pricing;
+
+static size_t batches_of(const pl_config *config)
+{
+    return (size_t)config->gradient_accumulation_steps;
+}
+
+/* Seconds of one evaluation of one split. */
+static double eval_seconds(const pl_gpt *gpt, const pl_rates *rates,
+                           size_t sequences)
+{
+    size_t micro = gpt->layout.eval_micro;
+    return (double)((sequences + micro - 1) / micro) *
+           pl_cost_round(gpt, rates, PL_EVAL);
+}
+
+static size_t eval_sequences(const pl_config *config)
+{
+    int64_t batch = config->eval_batch_size != PL_NONE ? config->eval_batch_size
+                                                       : config->batch_size;
+    return (size_t)(batch * config->eval_iters);
+}
+
+/* Builds `layout` of `shape` and compares it with the plan. */
+static pl_status add(pricing *p, const char *setting, const pl_shape *shape,
+                     const pl_gpt_layout *layout, size_t sequences,
+                     pl_saving_effect effect)
+{
+    pl_heap heap = pl_heap_make((size_t)1 << 30);
+    const pl_rates *rates = &p->machine->rates;
+    const pl_run_plan *plan = p->plan;
+    pl_gpt gpt;
+    pl_status status = pl_gpt_make(&gpt, shape, layout, &heap, p->err);
+    if (!status && p->count < PL_MAX_SAVINGS) {
+        pl_saving *fix = &p->fixes[p->count++];
+        size_t arena = gpt.placement.arena_bytes;
+        size_t total = arena + pl_run_plan_reserve(shape, layout, arena,
+                                                   plan->tables_bytes);
+        *fix = (pl_saving){
+            .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
+            .update_change = pl_cost_update(&gpt, rates,
+                                            batches_of(p->config)) /
+                                 plan->update_seconds -
+                             1.0,
+            .eval_change = eval_seconds(&gpt, rates, sequences) /
+                               eval_seconds(&plan->gpt, rates,
+                                            eval_sequences(p->config)) -
+                           1.0,
+            .effect = effect,
+            .fits = total <= p->machine->budget_bytes,
+        };
+        snprintf(fix->setting, sizeof fix->setting, "%s", setting);
+    }
+    pl_heap_close(&heap);
+    return status;
+}
+
+static pl_status price_evaluation(pricing *p)
+{
+    const pl_config *config = p->config;
+    pl_gpt_layout layout = p->plan->gpt.layout;
+    size_t sequences = eval_sequences(config);
+    size_t batch = sequences / (size_t)config->eval_iters;
+    char setting[64];
+    pl_status status = PL_OK;
+
+    if (batch > 1) {
+        size_t less = batch > 4 ? 4 : 1;
+        snprintf(setting, sizeof setting, "eval_batch_size = %zu", less);
+        layout.eval_micro = less;
+        status = add(p, setting, &p->plan->gpt.shape, &layout,
+                     less * (size_t)config->eval_iters, PL_SAVING_OTHER_EVAL);
+    }
+    layout = p->plan->gpt.layout;
+    if (!status && layout.eval_T > 1) {
+        layout.eval_T /= 2;
+        snprintf(setting, sizeof setting, "eval_block_size = %zu",
+                 layout.eval_T);
+        status = add(p, setting, &p->plan->gpt.shape, &layout, sequences,
+                     PL_SAVING_OTHER_EVAL);
+    }
+    if (!status && config->eval_iters > 1) {
+        size_t half = (size_t)config->eval_iters / 2;
+        snprintf(setting, sizeof setting, "eval_iters = %zu", half);
+        status = add(p, setting, &p->plan->gpt.shape, &p->plan->gpt.layout,
+                     batch * half, PL_SAVING_OTHER_EVAL);
+    }
+    return status;
+}
+
+static pl_status price_levels(pricing *p)
+{
+    const pl_shape *shape = &p->plan->gpt.shape;
+    pl_gpt_layout layout = p->plan->gpt.layout;
+    pl_heap heap = pl_heap_make(1 << 20);
+    uint8_t *levels = NULL;
+    pl_status status = pl_heap_take(&heap, &levels, shape->L, 1, p->err);
+    for (int level = 0; level <= PL_MAX_LEVEL && !status; level++) {
+        char setting[64];
+        memset(levels, level, shape->L);
+        if (memcmp(levels, layout.levels, shape->L) == 0)
+            continue;
+        pl_gpt_layout other = layout;
+        other.levels = levels;
+        snprintf(setting, sizeof setting, "grad_checkpoint = %d", level);
+        status = add(p, setting, shape, &other, eval_sequences(p->config),
+                     PL_SAVING_SAME_BITS);
+    }
+    pl_heap_close(&heap);
+    return status;
+}
+
+static pl_status price_micro(pricing *p)
+{
+    pl_gpt_layout layout = p->plan->gpt.layout;
+    char setting[64];
+    pl_status status = PL_OK;
+    if (layout.micro > 1) {
+        layout.micro = 1;
+        status = add(p, "fit = 'auto' (one sequence at a time)",
+                     &p->plan->gpt.shape, &layout, eval_sequences(p->config),
+                     PL_SAVING_SAME_BITS);
+    } else if (layout.batch > 1) {
+        layout.micro = layout.batch;
+        snprintf(setting, sizeof setting, "fit = 'exact' (%zu at once)",
+                 layout.batch);
+        status = add(p, setting, &p->plan->gpt.shape, &layout,
+                     eval_sequences(p->config), PL_SAVING_SAME_BITS);
+    }
+    return status;
+}
+
+/* The next smaller width that the heads divide evenly. */
+static pl_status price_model(pricing *p)
+{
+    pl_shape shape = p->plan->gpt.shape;
+    char setting[64];
+    size_t wish = shape.C / 8 * 7 / (2 * shape.H) * (2 * shape.H);
+    if (wish == 0 || wish >= shape.C)
+        return PL_OK;
+    shape.C = wish;
+    shape.D = wish / shape.H;
+    shape.A = wish;
+    snprintf(setting, sizeof setting, "n_embd = %zu", wish);
+    return add(p, setting, &shape, &p->plan->gpt.layout,
+               eval_sequences(p->config), PL_SAVING_OTHER_RUN);
+}
+
+static pl_status price_dtype(pricing *p)
+{
+    pl_gpt_layout layout = p->plan->gpt.layout;
+    int half = layout.dtype != PL_F32;
+    layout.dtype = half ? PL_F32 : PL_F16;
+    return add(p, half ? "dtype = 'float32'" : "dtype = 'float16'",
+               &p->plan->gpt.shape, &layout, eval_sequences(p->config),
+               PL_SAVING_OTHER_RUN);
+}
+
+static pl_status price_bits(pricing *p)
+{
+    const pl_gpt_layout *layout = &p->plan->gpt.layout;
+    const size_t sequences = eval_sequences(p->config);
+    pl_gpt_layout other = *layout;
+    pl_status status = PL_OK;
+    if (layout->moments == PL_MOMENTS_F32) {
+        other.moments = PL_MOMENTS_8BIT;
+        status = add(p, "optimizer_state = '8bit'", &p->plan->gpt.shape, &other,
+                     sequences, PL_SAVING_OTHER_RUN);
+    }
+    other = *layout;
+    if (!status && layout->weights == PL_F32) {
+        other.weights = PL_BF16;
+        status = add(p, "weights = 'bf16'", &p->plan->gpt.shape, &other,
+                     sequences, PL_SAVING_OTHER_RUN);
+    }
+    other = *layout;
+    if (!status && layout->weights == PL_F32 && layout->dtype != PL_F32) {
+        int kept = layout->copy == PL_COPY_RESIDENT;
+        other.copy = kept ? PL_COPY_NONE : PL_COPY_RESIDENT;
+        status = add(
+            p, kept ? "working_copy = 'rounded'" : "working_copy = 'resident'",
+            &p->plan->gpt.shape, &other, sequences, PL_SAVING_SAME_BITS);
+    }
+    return status;
+}
+
+pl_status pl_savings_make(pl_saving fixes[PL_MAX_SAVINGS], size_t *count,
+                          const pl_run_plan *plan, const pl_config *config,
+                          const pl_machine *machine, pl_error *err)
+{
+    pricing p = { .plan = plan,
+                  .config = config,
+                  .machine = machine,
+                  .fixes = fixes,
+                  .err = err };
+    pl_status status = price_evaluation(&p);
+    if (!status)
+        status = price_levels(&p);
+    if (!status)
+        status = price_micro(&p);
+    if (!status)
+        status = price_model(&p);
+    if (!status)
+        status = price_dtype(&p);
+    if (!status)
+        status = price_bits(&p);
+    *count = p.count;
+    return status;
+}

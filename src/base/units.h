@@ -1,0 +1,21 @@
+/* units.h: numbers as people read them. Every size and time that is printed
+ * or put into a message passes through here. Pure. */
+#ifndef PL_BASE_UNITS_H
+#define PL_BASE_UNITS_H
+
+#include <stdint.h>
+
+enum { PL_UNITS_TEXT_BYTES = 48 };
+
+typedef struct pl_units_text {
+    char text[PL_UNITS_TEXT_BYTES];
+} pl_units_text;
+
+/* "1.85 GB", "412 B": powers of ten. */
+pl_units_text pl_units_bytes(uint64_t bytes);
+/* "77,355,072" */
+pl_units_text pl_units_count(uint64_t count);
+/* "2 h 05 min", "3.2 s", "317 years"; "?" if there is no such number. */
+pl_units_text pl_units_duration(double seconds);
+
+#endif

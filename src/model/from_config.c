@@ -1,0 +1,95 @@
+/* from_config.c: from config keys to a shape, with every size checked. */
+#include "model/from_config.h"
+#include "model/params.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The nearest even width; nanoGPT stops here instead. At least 2. */
+static size_t nearest_even(size_t C, size_t H)
+{
+    size_t half = (C + H) / (2 * H); /* round(C / H / 2) */
+    return half ? 2 * half : 2;
+}
+
+/* The most heads, at most H, that divide C into even widths; 0: none. */
+static size_t dividing_heads(size_t C, size_t H)
+{
+    for (size_t heads = H; heads > 0; heads--)
+        if (C % heads == 0 && C / heads % 2 == 0)
+            return heads;
+    return 0;
+}
+
+static void say_own_width(const pl_shape *shape, const pl_log *log)
+{
+    size_t heads = dividing_heads(shape->C, shape->H);
+    pl_shape other = *shape;
+    char advice[256] = "";
+
+    if (heads) {
+        other.H = heads;
+        other.D = shape->C / heads;
+        other.A = shape->C;
+        snprintf(advice, sizeof advice,
+                 " n_head = %zu divides %zu (head_dim %zu): %zu parameters, "
+                 "and loads anywhere.",
+                 heads, shape->C, other.D, pl_param_count(&other));
+    }
+    pl_log_say(log, PL_LOG_NOTE,
+               "n_embd %zu / n_head %zu is not whole (nanoGPT stops here): "
+               "heads are %zu wide, attention is %zu wide, %zu parameters. "
+               "Programs that load GPT-2 checkpoints assume n_embd / n_head "
+               "and will refuse this model.%s",
+               shape->C, shape->H, shape->D, shape->A, pl_param_count(shape),
+               advice);
+}
+
+static pl_status check_vocab(const pl_config *config, size_t vocab_size,
+                             pl_error *err)
+{
+    if (config->vocab_size != PL_NONE &&
+        (size_t)config->vocab_size < vocab_size)
+        return pl_fail(err, PL_E_CONFIG,
+                       "vocab_size = %lld is less than the tokenizer's %zu: "
+                       "set it to %zu or more, or leave it out",
+                       (long long)config->vocab_size, vocab_size, vocab_size);
+    return PL_OK;
+}
+
+pl_status pl_shape_make(pl_shape *shape, const pl_config *config,
+                        size_t vocab_size, const pl_log *log, pl_error *err)
+{
+    size_t C = (size_t)config->n_embd, H = (size_t)config->n_head;
+    int whole = C % H == 0;
+    size_t D = config->head_dim != PL_NONE ? (size_t)config->head_dim
+               : whole                     ? C / H
+                                           : nearest_even(C, H);
+
+    pl_status status = check_vocab(config, vocab_size, err);
+    if (status)
+        return status;
+    *shape = (pl_shape){
+        .L = (size_t)config->n_layer,
+        .H = H,
+        .D = D,
+        .C = C,
+        .V = config->vocab_size != PL_NONE ? (size_t)config->vocab_size
+                                           : vocab_size,
+        .T = (size_t)config->block_size,
+        .A = H * D,
+        .bias = config->bias ? PL_BIAS_ALL : PL_BIAS_NONE,
+        .activation = strcmp(config->activation, "gelu_tanh") == 0
+                          ? PL_ACT_GELU_TANH
+                          : PL_ACT_GELU,
+        .head = config->tie_word_embeddings ? PL_HEAD_TIED : PL_HEAD_OWN,
+    };
+    if (D * H > (size_t)1 << 28)
+        return pl_fail(err, PL_E_CONFIG,
+                       "n_head %zu x head_dim %zu is more than this program "
+                       "counts on: use less of either",
+                       H, D);
+    if (!whole && config->head_dim == PL_NONE)
+        say_own_width(shape, log);
+    return PL_OK;
+}

@@ -1,0 +1,241 @@
+/* checkpoint.c: writing. What is kept is tensors.h's list, bytes come from the
+ * device, checksums are taken as they pass. */
+#include "store/checkpoint.h"
+#include "base/file.h"
+#include "format/safetensors.h"
+#include "store/hf_text.h"
+#include "store/tensors.h"
+
+#include <string.h>
+
+static const char model_name[] = "model.safetensors";
+static const char optimizer_name[] = "optimizer.safetensors";
+
+/* ---- tensors ---- */
+
+typedef struct kept {
+    pl_run *run;
+    pl_tensors_file file;
+} kept;
+
+static void describe(void *context, size_t i, pl_tensor_info *info)
+{
+    const kept *k = context;
+    *info = pl_tensors_at(&k->run->gpt, k->file, i).info;
+}
+
+static void read_tensor(void *context, size_t i, size_t at, void *out,
+                        size_t bytes)
+{
+    const kept *k = context;
+    pl_tensors_row row = pl_tensors_at(&k->run->gpt, k->file, i);
+    if (row.buffer == PL_NO_BUFFER)
+        memset(out, 0, bytes);
+    else
+        pl_device_read(k->run->device, row.buffer, at, out, bytes);
+}
+
+static pl_tensor_source source_of(kept *k)
+{
+    return (pl_tensor_source){
+        .context = k,
+        .count = pl_tensors_rows(&k->run->gpt, k->file),
+        .describe = describe,
+        .read = read_tensor,
+    };
+}
+
+static uint64_t bytes_of(pl_run *run, pl_tensors_file file)
+{
+    kept k = { run, file };
+    pl_tensor_source source = source_of(&k);
+    return pl_safetensors_size(&source);
+}
+
+enum {
+    PAGE_BYTES = 4096,
+    SMALL_TEXTS = 4, /* those of Hugging Face and the manifest: a page each */
+};
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+pl_metrics_bytes pl_checkpoint_metrics_bytes(const pl_config *config)
+{
+    const uint64_t updates = (uint64_t)config->max_iters,
+                   evals = updates / (uint64_t)config->eval_interval + 1;
+    const pl_metrics_bytes most = pl_metrics_most_bytes(updates, evals);
+    return (pl_metrics_bytes){ .lines = whole_pages(most.lines),
+                               .events = whole_pages(most.events),
+                               .copy = whole_pages(most.copy) };
+}
+
+uint64_t pl_checkpoint_bytes(pl_run *run)
+{
+    /* the folder, state.json and the small ones */
+    uint64_t bytes = PAGE_BYTES + PL_RUN_TEXT_BYTES + SMALL_TEXTS * PAGE_BYTES;
+    bytes += whole_pages(run->tokenizer_file.bytes) +
+             whole_pages(run->hf_tokenizer.bytes) +
+             pl_checkpoint_metrics_bytes(run->config).copy;
+    return bytes + whole_pages(bytes_of(run, PL_TENSORS_MODEL)) +
+           whole_pages(bytes_of(run, PL_TENSORS_OPTIMIZER));
+}
+
+const char *pl_checkpoint_largest(pl_run *run, uint64_t *bytes)
+{
+    const uint64_t model = bytes_of(run, PL_TENSORS_MODEL);
+    const uint64_t optimizer = bytes_of(run, PL_TENSORS_OPTIMIZER);
+    *bytes = model > optimizer ? model : optimizer;
+    return model > optimizer ? model_name : optimizer_name;
+}
+
+/* ---- files ---- */
+
+/* A checkpoint that is being written. */
+typedef struct writing {
+    pl_run *run;
+    char folder[PL_PATH_BYTES];
+    pl_manifest manifest;
+} writing;
+
+static pl_status write_tensors(writing *w, const char *name,
+                               pl_tensors_file file, pl_error *err)
+{
+    pl_run *run = w->run;
+    kept k = { run, file };
+    pl_tensor_source source = source_of(&k);
+    char path[PL_PATH_BYTES];
+    pl_hash hash;
+    pl_status status = pl_path_join(path, w->folder, name, err);
+    if (status)
+        return status;
+    pl_hash_begin(&hash);
+    status = pl_safetensors_write_summed(
+        path, &source, pl_device_host(run->device, run->gpt.slice),
+        run->gpt.layout.slice_bytes, &hash, err);
+    if (!status)
+        pl_manifest_add(&w->manifest, name, pl_safetensors_size(&source),
+                        &hash);
+    return status;
+}
+
+static pl_status write_bytes(const char *path, const char *text, size_t bytes,
+                             pl_error *err)
+{
+    pl_file file;
+    pl_status status = pl_file_create(&file, path, err);
+    if (status)
+        return status;
+    status = pl_file_append(&file, text, bytes, err);
+    if (!status)
+        status = pl_file_sync(&file, err);
+    if (status) {
+        pl_file_abandon(&file);
+        return status;
+    }
+    return pl_file_close(&file, err);
+}
+
+static pl_status write_text(writing *w, const char *name, const char *text,
+                            size_t bytes, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    pl_hash hash;
+    pl_status status = pl_path_join(path, w->folder, name, err);
+    if (!status)
+        status = write_bytes(path, text, bytes, err);
+    if (status)
+        return status;
+    pl_hash_begin(&hash);
+    pl_hash_add(&hash, text, bytes);
+    pl_manifest_add(&w->manifest, name, bytes, &hash);
+    return PL_OK;
+}
+
+/* The files that are composed in run->text. */
+typedef pl_status composer(pl_run *run, size_t *bytes, pl_error *err);
+static const struct {
+    const char *name;
+    composer *compose;
+} composed[] = {
+    { "config.json", pl_hf_config_text },
+    { "generation_config.json", pl_hf_generation_text },
+    { "tokenizer_config.json", pl_hf_tokenizer_text },
+    { "state.json", pl_checkpoint_state_text },
+};
+
+static pl_status write_texts(writing *w, pl_error *err)
+{
+    pl_run *run = w->run;
+    pl_status status = PL_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        const pl_tokenizer_text *file = i ? &run->hf_tokenizer
+                                          : &run->tokenizer_file;
+        if (file->name)
+            status = write_text(w, file->name, file->text, file->bytes, err);
+    }
+    for (size_t i = 0; i < sizeof composed / sizeof composed[0]; i++) {
+        size_t bytes = 0;
+        if (!status)
+            status = composed[i].compose(run, &bytes, err);
+        if (!status && bytes > 0)
+            status = write_text(w, composed[i].name, run->text, bytes, err);
+    }
+    return status;
+}
+
+static pl_status write_metrics(writing *w, pl_error *err)
+{
+    const pl_thin *thin = &w->run->metrics.thin;
+    pl_metrics_sync(&w->run->metrics);
+    if (thin->used == 0)
+        return PL_OK;
+    return write_text(w, PL_METRICS_NAME, thin->text, thin->used, err);
+}
+
+/* The manifest last, and then the folder's own entries. */
+static pl_status write_all(writing *w, pl_error *err)
+{
+    char path[PL_PATH_BYTES];
+    size_t bytes;
+    pl_status status = write_tensors(w, model_name, PL_TENSORS_MODEL, err);
+    if (!status)
+        status = write_tensors(w, optimizer_name, PL_TENSORS_OPTIMIZER, err);
+    if (!status)
+        status = write_texts(w, err);
+    if (!status)
+        status = write_metrics(w, err);
+    if (!status)
+        status = pl_manifest_text(&w->manifest, w->run->text, PL_RUN_TEXT_BYTES,
+                                  &bytes, err);
+    if (!status)
+        status = pl_path_join(path, w->folder, PL_MANIFEST_NAME, err);
+    if (!status)
+        status = write_bytes(path, w->run->text, bytes, err);
+    if (!status)
+        status = pl_folder_sync(w->folder, err);
+    return status;
+}
+
+pl_status pl_checkpoint_save(pl_run *run, pl_error *err)
+{
+    pl_outdir *outdir = &run->outdir;
+    char name[PL_OUTDIR_NAME_BYTES];
+    writing w = { .run = run, .manifest = { .step = run->step } };
+    pl_outdir_name(name, run->step);
+    pl_status status = pl_outdir_begin(outdir, w.folder, err);
+    if (!status)
+        pl_metrics_follow(&run->metrics, outdir->path, run->step);
+    if (!status)
+        status = write_all(&w, err);
+    if (!status)
+        status = pl_outdir_publish(outdir, run->step, run->val_loss, err);
+    if (status) {
+        pl_outdir_abandon(outdir);
+        return pl_fail_in(err, status, "cannot save %s/%s: ", outdir->path,
+                          name);
+    }
+    return PL_OK;
+}

@@ -1,0 +1,151 @@
+/* convert_gguf.c: to llama.cpp's files, with the keys and the types that its
+ * own converter writes for a GPT-2. */
+#include "base/file.h"
+#include "store/convert.h"
+
+#include <string.h>
+
+/* llama.cpp's number for "mostly of this type". */
+static uint32_t file_type(pl_ggml_type type)
+{
+    switch (type) {
+    case PL_GGML_F32:
+        return 0;
+    case PL_GGML_F16:
+        return 1;
+    case PL_GGML_Q8_0:
+        return 7;
+    case PL_GGML_BF16:
+        return 32;
+    }
+    return 0;
+}
+
+static pl_ggml_type type_of(const pl_convert *c, size_t slot, pl_ggml_type type)
+{
+    pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
+    size_t positions = pl_param_slot(&c->weights->shape, PL_WPE, -1);
+    if (!dims.is_matrix || slot == positions)
+        return PL_GGML_F32;
+    if (dims.cols % pl_ggml_type_block(type) != 0)
+        return PL_GGML_F16;
+    return type;
+}
+
+static pl_gguf_tensor describe(const pl_convert *c, size_t slot,
+                               pl_ggml_type type)
+{
+    pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
+    pl_gguf_tensor t = { .type = type_of(c, slot, type),
+                         .rank = dims.is_matrix ? 2 : 1,
+                         .dims = { dims.cols, dims.rows, 1, 1 } };
+    pl_weights_gguf_name(c->weights, slot, t.name);
+    return t;
+}
+
+static uint64_t tensor_bytes(const pl_gguf_tensor *t)
+{
+    return t->dims[0] / pl_ggml_type_block(t->type) *
+           pl_ggml_type_block_bytes(t->type) * t->dims[1];
+}
+
+static void put_keys(const pl_convert *c, pl_gguf_writer *writer,
+                     pl_ggml_type type)
+{
+    const pl_shape *s = &c->weights->shape;
+    const struct {
+        const char *key;
+        size_t value;
+    } sizes[] = {
+        { "gpt2.block_count", s->L },
+        { "gpt2.context_length", s->T },
+        { "gpt2.embedding_length", s->C },
+        { "gpt2.feed_forward_length", 4 * s->C },
+        { "gpt2.attention.head_count", s->H },
+        { "gpt2.vocab_size", s->V },
+    };
+    pl_gguf_put_text(writer, "general.architecture", "gpt2");
+    pl_gguf_put_text(writer, "general.type", "model");
+    pl_gguf_put_text(writer, "general.name", "plimsoll");
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        pl_gguf_put_u32(writer, sizes[i].key, (uint32_t)sizes[i].value);
+    pl_gguf_put_f32(writer, "gpt2.attention.layer_norm_epsilon",
+                    (float)c->weights->epsilon);
+    pl_gguf_put_u32(writer, "general.file_type", file_type(type));
+    pl_gguf_put_u32(writer, "general.quantization_version", 2);
+    if (s->bias == PL_BIAS_NONE) /* they are there, and zeros */
+        pl_gguf_put_bool(writer, PL_WEIGHTS_GGUF_BIAS, 0);
+}
+
+static pl_status put_data(pl_convert *c, pl_gguf_writer *writer, size_t slot,
+                          const pl_gguf_tensor *t, pl_error *err)
+{
+    pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
+    size_t row_bytes = dims.cols / pl_ggml_type_block(t->type) *
+                       pl_ggml_type_block_bytes(t->type);
+    pl_status status = PL_OK;
+    for (size_t row = 0; row < dims.rows && !status;) {
+        size_t rows = pl_convert_rows(c, dims, row);
+        status = pl_weights_rows(c->weights, slot, PL_WEIGHTS_OUT_IN, row, rows,
+                                 c->slice, err);
+        if (status)
+            return status;
+        pl_ggml_pack(t->type, c->slice, rows * dims.cols, c->packed);
+        status = pl_gguf_data(writer, t, (uint64_t)row * row_bytes, c->packed,
+                              rows * row_bytes, err);
+        if (!status)
+            status = pl_convert_step(c, rows * row_bytes, err);
+        row += rows;
+    }
+    return status;
+}
+
+static pl_status put_all(pl_convert *c, pl_gguf_writer *writer,
+                         pl_ggml_type type, pl_gguf_tensor *tensors,
+                         pl_error *err)
+{
+    size_t slots = pl_param_slots(&c->weights->shape);
+    put_keys(c, writer, type);
+    pl_status status = pl_vocab_put(writer, c->weights, c->log, err);
+    for (size_t slot = 0; slot < slots; slot++)
+        pl_gguf_put_tensor(writer, &tensors[slot]);
+    for (size_t slot = 0; slot < slots && !status; slot++)
+        status = put_data(c, writer, slot, &tensors[slot], err);
+    return status;
+}
+
+pl_status pl_convert_to_gguf(pl_convert *convert, const char *path,
+                             pl_ggml_type type, pl_heap *heap, pl_error *err)
+{
+    char fresh[PL_PATH_BYTES];
+    pl_gguf_writer writer;
+    pl_gguf_tensor *tensors;
+    void *buffer;
+    size_t slots = pl_param_slots(&convert->weights->shape);
+    uint64_t bytes = 0;
+    pl_status status = pl_heap_take(heap, &tensors, slots, sizeof *tensors,
+                                    err);
+    if (!status)
+        status = pl_heap_take(heap, &buffer, PL_GGUF_BUFFER_BYTES, 1, err);
+    if (!status)
+        status = pl_path_add(fresh, path, ".tmp", err);
+    for (size_t slot = 0; slot < slots && !status; slot++) {
+        tensors[slot] = describe(convert, slot, type);
+        bytes += tensor_bytes(&tensors[slot]);
+    }
+    if (!status)
+        status = pl_convert_room(convert, path, bytes, err);
+    if (!status)
+        status = pl_gguf_begin(&writer, fresh, buffer, err);
+    if (status)
+        return status;
+    status = put_all(convert, &writer, type, tensors, err);
+    if (status) {
+        pl_gguf_drop(&writer);
+        return status;
+    }
+    status = pl_gguf_end(&writer, err);
+    if (!status)
+        status = pl_file_rename(fresh, path, err);
+    return status ? status : pl_folder_sync_of(path, err);
+}

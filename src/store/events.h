@@ -1,0 +1,40 @@
+/* events.h: what a training tells those who watch it. */
+#ifndef PL_STORE_EVENTS_H
+#define PL_STORE_EVENTS_H
+
+#include <stdint.h>
+
+/* After an update. */
+typedef struct pl_update_event {
+    uint64_t step;  /* of this update: nanoGPT's iter */
+    double loss;    /* mean over all tokens of the update */
+    double step_ms; /* the update alone */
+    double learning_rate, grad_norm;
+    int skipped;       /* loss or gradients were not finite */
+    double loss_scale; /* of the next update: smaller after an overflow */
+    int diverged;      /* and no loss scale can be blamed for that */
+} pl_update_event;
+
+/* While an update or the evaluation of a split is under way. */
+typedef struct pl_progress {
+    uint64_t step;
+    uint64_t done, total; /* micro-batches of an update, evaluated sequences */
+    double share;         /* of the work, from 0 to 1 */
+    double tokens_per_second, seconds_left; /* so far; as expected */
+} pl_progress;
+
+/* The loss on one split. */
+typedef struct pl_eval {
+    double loss;           /* mean over all tokens */
+    double standard_error; /* of that mean, over sequences; NaN for one */
+    uint64_t sequences, tokens;
+} pl_eval;
+
+/* After an evaluation. */
+typedef struct pl_eval_event {
+    uint64_t step;
+    pl_eval train, val;
+    int improved;
+} pl_eval_event;
+
+#endif

@@ -1,0 +1,63 @@
+/* hf_text.c: see hf_text.h. */
+#include "store/hf_text.h"
+#include "store/gpt2_config.h"
+
+static const char end_of_text[] = "<|endoftext|>";
+
+/* The token that stands between documents: the tokenizer's, GPT-2's where
+ * there is none but the ids look like it; -1: none. */
+static int32_t end_token(const pl_run *run)
+{
+    const pl_tokenizer *tokenizer = &run->tokenizer;
+    if (tokenizer->kind == PL_TOKENIZER_BPE)
+        return pl_bpe_special(tokenizer->bpe, end_of_text);
+    if (tokenizer->kind == PL_TOKENIZER_NONE && run->shape.V >= 50257)
+        return 50256;
+    return -1;
+}
+
+pl_status pl_hf_config_text(pl_run *run, size_t *bytes, pl_error *err)
+{
+    const pl_gpt2_config config = {
+        .shape = run->shape,
+        .epsilon = 1e-5,
+        .dropout = run->config->dropout,
+        .end_token = end_token(run),
+        .dtype = run->gpt.layout.weights == PL_BF16 ? "bfloat16" : "float32",
+    };
+    pl_json_text j = pl_json_text_begin(run->text, PL_RUN_TEXT_BYTES);
+    pl_gpt2_config_put(&j, &config);
+    pl_status status = pl_json_text_end(&j, err);
+    *bytes = j.used;
+    return status;
+}
+
+pl_status pl_hf_generation_text(pl_run *run, size_t *bytes, pl_error *err)
+{
+    pl_json_text j = pl_json_text_begin(run->text, PL_RUN_TEXT_BYTES);
+    pl_json_text_raw(&j, "_from_model_config", "true");
+    pl_gpt2_config_put_end(&j, end_token(run));
+    pl_status status = pl_json_text_end(&j, err);
+    *bytes = j.used;
+    return status;
+}
+
+/* The class that takes tokenizer.json as it is; GPT-2's own would add a token
+ * to one that has no end of text. */
+pl_status pl_hf_tokenizer_text(pl_run *run, size_t *bytes, pl_error *err)
+{
+    *bytes = 0;
+    if (run->tokenizer.kind == PL_TOKENIZER_NONE)
+        return PL_OK;
+    pl_json_text j = pl_json_text_begin(run->text, PL_RUN_TEXT_BYTES);
+    pl_json_text_string(&j, "tokenizer_class", "PreTrainedTokenizerFast");
+    pl_json_text_whole(&j, "model_max_length", run->shape.T);
+    pl_json_text_raw(&j, "clean_up_tokenization_spaces", "false");
+    if (end_token(run) >= 0) {
+        pl_json_text_string(&j, "bos_token", end_of_text);
+        pl_json_text_string(&j, "eos_token", end_of_text);
+    }
+    pl_status status = pl_json_text_end(&j, err);
+    *bytes = j.used;
+    return status;
+}

@@ -1,0 +1,43 @@
+/* limits.c: see limits.h. */
+#include "store/limits.h"
+#include "base/file.h"
+#include "store/checkpoint.h"
+
+#include <inttypes.h>
+
+enum {
+    /* metrics.jsonl and TensorBoard's stay open; a save copies the first, from
+     * one file to another, which is the most it has open at once */
+    OPEN_FILES = 2 + 2,
+};
+
+static pl_status check_size(pl_run *run, pl_error *err)
+{
+    const uint64_t limit = pl_file_limit_bytes();
+    uint64_t bytes;
+    const char *name = pl_checkpoint_largest(run, &bytes);
+    if (bytes > limit)
+        return pl_fail(err, PL_E_IO,
+                       "a checkpoint's %s has %" PRIu64
+                       " bytes, and this process may write files of at most "
+                       "%" PRIu64 " (ulimit -f): no save would succeed. Raise "
+                       "the limit (ulimit -f unlimited)",
+                       name, bytes, limit);
+    const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(run->config);
+    const uint64_t most = metrics.lines > metrics.events ? metrics.lines
+                                                         : metrics.events;
+    if (most > limit)
+        pl_log_say(run->log, PL_LOG_WARN,
+                   "this process may write files of at most %" PRIu64
+                   " bytes (ulimit -f), and the metrics of this run can have "
+                   "%" PRIu64 ": they may end before the run does. Checkpoints "
+                   "fit. Raise the limit (ulimit -f unlimited)",
+                   limit, most);
+    return PL_OK;
+}
+
+pl_status pl_limits_check(pl_run *run, pl_error *err)
+{
+    pl_status status = check_size(run, err);
+    return status ? status : pl_file_spare(&run->outdir.lock, OPEN_FILES, err);
+}

@@ -1,0 +1,268 @@
+/* resume.c: see resume.h. */
+#include "store/resume.h"
+#include "store/vocabulary_check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+pl_status pl_resume_same_model(const pl_shape *have, const pl_shape *want,
+                               const char *folder, pl_error *err)
+{
+    const struct {
+        const char *key;
+        size_t have, want;
+    } sizes[] = {
+        { "n_layer", have->L, want->L },
+        { "n_head", have->H, want->H },
+        { "n_embd", have->C, want->C },
+        { "head_dim", have->D, want->D },
+        { "vocab_size", have->V, want->V },
+        { "block_size", have->T, want->T },
+        { "bias", have->bias, want->bias },
+        { "activation (0 gelu, 1 gelu_tanh)", have->activation,
+          want->activation },
+        { "tie_word_embeddings", have->head == PL_HEAD_TIED,
+          want->head == PL_HEAD_TIED },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].have != sizes[i].want)
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s: %s is %zu in the checkpoint and %zu in the "
+                           "config. A checkpoint resumes the model it was "
+                           "made with: set it back, or start anew with another "
+                           "out_dir",
+                           folder, sizes[i].key, sizes[i].have, sizes[i].want);
+    return PL_OK;
+}
+
+static pl_status check_same_data(const pl_resume *resume, const pl_run *run,
+                                 pl_error *err)
+{
+    const pl_checkpoint_state *state = &resume->state;
+    const uint64_t had[] = { state->train_tokens, state->val_tokens };
+    for (int split = 0; split < 2; split++) {
+        const pl_shard_set *shards = &run->dataset.shards[split];
+        if (shards->n_tokens != had[split])
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s: %s has %" PRIu64 " tokens, and had %" PRIu64
+                           " when the checkpoint was written: the data is "
+                           "another. Resume with what it was trained on, or "
+                           "start anew from its weights: --init_from=%s and "
+                           "another out_dir",
+                           resume->folder, shards->name,
+                           (uint64_t)shards->n_tokens, had[split],
+                           pl_path_quoted(resume->folder).text);
+    }
+    return PL_OK;
+}
+
+/* How to go on with the bits that a run had so far. */
+static const char *way_back(uint64_t arithmetic)
+{
+    switch (arithmetic) {
+    case PL_ARITHMETIC_BASE:
+        return "with PLIMSOLL_ISA=base in the environment";
+    case PL_ARITHMETIC_FUSED:
+        return "on a processor with AVX2, and without PLIMSOLL_ISA=base";
+    default:
+        return "with the version that wrote it (\"plimsoll\" in its "
+               "state.json)";
+    }
+}
+
+/* Other kernels round otherwise: the run would not end with the bits that it
+ * would have ended with. */
+static pl_status check_arithmetic(const pl_resume *resume, const pl_run *run,
+                                  pl_error *err)
+{
+    const uint64_t had = resume->state.arithmetic;
+    const pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
+    char text[PL_PATH_BYTES + 256];
+    if (run->config->eval_only || had == PL_ARITHMETIC_UNSAID ||
+        had == (uint64_t)kernels.arithmetic)
+        return PL_OK;
+    snprintf(text, sizeof text,
+             "%s was computed in arithmetic %" PRIu64
+             " (%s), the %s kernels here have %d (%s): from here on its bits "
+             "are others than they would have been",
+             pl_path_shown(resume->folder), had, pl_arithmetic_name(had),
+             kernels.name, (int)kernels.arithmetic,
+             pl_arithmetic_name(kernels.arithmetic));
+    if (!run->config->allow_other_arithmetic)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s. Go on %s, or allow it: "
+                       "--allow_other_arithmetic=True",
+                       text, way_back(had));
+    pl_log_say(run->log, PL_LOG_WARN, "%s. It was allowed", text);
+    return PL_OK;
+}
+
+/* ---- keys that have changed ---- */
+
+typedef enum change {
+    CHANGE_SAID,  /* changes no number of the run */
+    CHANGE_FELT,  /* the run is another one from here on */
+    CHANGE_FIXED, /* stops it */
+    CHANGE_QUIET, /* says nothing about the run */
+} change;
+
+/* The model's keys are compared as a model, dataset as data. */
+static change change_of(pl_key key)
+{
+    switch (key) {
+    case PL_KEY_seed:
+        return CHANGE_FIXED;
+    case PL_KEY_batch_size:
+    case PL_KEY_gradient_accumulation_steps:
+    case PL_KEY_dropout:
+    case PL_KEY_learning_rate:
+    case PL_KEY_weight_decay:
+    case PL_KEY_beta1:
+    case PL_KEY_beta2:
+    case PL_KEY_grad_clip:
+    case PL_KEY_decay_lr:
+    case PL_KEY_warmup_iters:
+    case PL_KEY_lr_decay_iters:
+    case PL_KEY_min_lr:
+    case PL_KEY_dtype:
+        return CHANGE_FELT;
+    case PL_KEY_out_dir:
+    case PL_KEY_init_from:
+    case PL_KEY_eval_only:
+    case PL_KEY_log_interval:
+        return CHANGE_QUIET;
+    default:
+        return CHANGE_SAID;
+    }
+}
+
+typedef struct changes {
+    char text[768];
+    size_t used;
+    int felt;
+} changes;
+
+static pl_status compare_key(changes *c, const pl_config *had,
+                             const pl_config *now, pl_key key,
+                             const char *folder, pl_error *err)
+{
+    char before[PL_VALUE_BRIEF_BYTES], after[PL_VALUE_BRIEF_BYTES];
+    char full[2][PL_CHECKPOINT_VALUE_BYTES];
+    const char *name = pl_key_row(key)->name;
+    pl_value values[2] = { pl_config_get(had, key), pl_config_get(now, key) };
+    pl_config_value_text(had, key, full[0], sizeof full[0]);
+    pl_config_value_text(now, key, full[1], sizeof full[1]);
+    if (strcmp(full[0], full[1]) == 0)
+        return PL_OK;
+    pl_value_brief(&values[0], before);
+    pl_value_brief(&values[1], after);
+    if (change_of(key) == CHANGE_FIXED)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s: %s is %s in the checkpoint and %s in the config: "
+                       "it decides which data each update sees, so it can't "
+                       "change within a run. Set it back, or start anew from "
+                       "these weights: --init_from=%s and another out_dir",
+                       folder, name, before, after,
+                       pl_path_quoted(folder).text);
+    c->felt |= change_of(key) == CHANGE_FELT;
+    if (c->used < sizeof c->text)
+        c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
+                                    "%s%s %s -> %s", c->used ? ", " : "", name,
+                                    before, after);
+    return PL_OK;
+}
+
+static pl_status compare_keys(const pl_resume *resume, const pl_run *run,
+                              pl_error *err)
+{
+    changes c = { .used = 0 };
+    pl_config *had;
+    pl_heap scratch = pl_heap_make((size_t)16 << 20);
+    pl_status status = pl_heap_take(&scratch, &had, 1, sizeof *had, err);
+    if (!status)
+        status = pl_checkpoint_read_config(had, resume->folder, &scratch, err);
+    for (int i = 0; i < PL_KEY_COUNT && !status; i++) {
+        const pl_key_info *row = pl_key_row((pl_key)i);
+        if (pl_key_is_kept((pl_key)i) && (row->commands & PL_FOR_TRAIN) &&
+            change_of((pl_key)i) != CHANGE_QUIET)
+            status = compare_key(&c, had, run->config, (pl_key)i,
+                                 resume->folder, err);
+    }
+    if (!status && c.used)
+        pl_log_say(run->log, PL_LOG_INFO, "changed since the checkpoint: %s%s",
+                   c.text,
+                   c.felt ? " (the run is another one from here on)" : "");
+    pl_heap_close(&scratch);
+    return status;
+}
+
+/* ---- */
+
+static pl_status refuse_checkpoint(const char *out_dir, pl_error *err)
+{
+    int itself = 0;
+    pl_status status = pl_checkpoint_is(out_dir, &itself, err);
+    if (!status && itself)
+        status = pl_fail(err, PL_E_USAGE,
+                         "%s is a checkpoint itself: a run goes on in the "
+                         "out_dir around it, from the newest that is whole. To "
+                         "go back to this one move the newer ones away; to "
+                         "start another run from it: --init_from=%s and "
+                         "another out_dir",
+                         out_dir, pl_path_quoted(out_dir).text);
+    return status;
+}
+
+pl_status pl_resume_find(pl_resume *resume, pl_run *run, pl_error *err)
+{
+    const char *out_dir = run->config->out_dir, *folder = resume->folder;
+    pl_status status = refuse_checkpoint(out_dir, err);
+    if (!status)
+        status = pl_checkpoint_find(resume->folder, out_dir, PL_WANT_NEWEST,
+                                    PL_SCOPE_ALL, run->log, run->heap, err);
+    if (!status)
+        status = pl_checkpoint_read_state(&resume->state, folder, run->heap,
+                                          err);
+    if (!status) /* before the model, which may differ for this reason */
+        status = pl_vocabulary_check(run, folder, err);
+    if (!status)
+        status = pl_resume_same_model(&resume->state.shape, &run->shape, folder,
+                                      err);
+    if (!status)
+        status = check_same_data(resume, run, err);
+    if (!status)
+        status = check_arithmetic(resume, run, err);
+    if (!status)
+        status = compare_keys(resume, run, err);
+    if (!status)
+        status = pl_checkpoint_check(run, folder, err);
+    return status;
+}
+
+pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
+{
+    const pl_checkpoint_state *state = &resume->state;
+    pl_status status = pl_checkpoint_load(run, resume->folder, err);
+    if (!status && !run->config->eval_only)
+        status = pl_metrics_open(&run->metrics, run->config->out_dir,
+                                 resume->folder, &state->metrics, run->log,
+                                 run->heap, err);
+    if (status)
+        return status;
+    run->step = state->step;
+    run->skipped = state->skipped;
+    run->best_val_loss = state->best_val_loss;
+    run->val_loss = state->val_loss;
+    if (run->scaler.active && state->scaler.active)
+        run->scaler = state->scaler;
+    if (!run->config->eval_only)
+        status = pl_resume_links(&run->outdir, state->step, run->heap, err);
+    if (status)
+        return status;
+    pl_log_say(run->log, PL_LOG_INFO,
+               "Resuming training from %s at iteration %" PRIu64,
+               resume->folder, state->step);
+    return PL_OK;
+}

@@ -1,0 +1,49 @@
+/* run.c: see run.h. */
+#include "store/run.h"
+
+#include <math.h>
+
+pl_run pl_run_make(const pl_config *config, const pl_log *log, pl_heap *heap)
+{
+    return (pl_run){
+        .config = config,
+        .log = log,
+        .heap = heap,
+        .best_val_loss = HUGE_VAL,
+        .val_loss = HUGE_VAL,
+        .outdir = { .folder = PL_FILE_CLOSED, .lock = PL_FILE_CLOSED },
+        .metrics = PL_METRICS_CLOSED,
+    };
+}
+
+/* `count` floats of the stage, rounded, into a buffer of 16-bit elements. */
+static void write_halves(pl_run *run, pl_buffer_id buffer, size_t first,
+                         size_t count)
+{
+    const float *stage = (const float *)(const void *)run->stage;
+    const pl_storage storage = run->gpt.graph.buffers[buffer].dtype == PL_BF16
+                                   ? PL_STORE_BF16
+                                   : PL_STORE_F16;
+    for (size_t i = 0; i < count; i++)
+        pl_storage_put(run->halves, i, stage[i], storage);
+    pl_device_write(run->device, buffer, first * sizeof *run->halves,
+                    run->halves, count * sizeof *run->halves);
+}
+
+void pl_run_write_copy(pl_run *run, size_t slot, size_t first, size_t count)
+{
+    pl_buffer_id copy = run->gpt.copies[slot];
+    if (copy != PL_NO_BUFFER)
+        write_halves(run, copy, first, count);
+}
+
+void pl_run_write_weights(pl_run *run, size_t slot, size_t first, size_t count)
+{
+    pl_buffer_id buffer = run->gpt.weights[slot];
+    if (run->gpt.graph.buffers[buffer].dtype != PL_F32)
+        write_halves(run, buffer, first, count);
+    else
+        pl_device_write(run->device, buffer, first * sizeof(float), run->stage,
+                        count * sizeof(float));
+    pl_run_write_copy(run, slot, first, count);
+}

@@ -1,0 +1,57 @@
+/* run.h: the state of a run: its model on a device, its tokens, and everything
+ * that a checkpoint keeps. Checkpoints are written from it and read into it. */
+#ifndef PL_STORE_RUN_H
+#define PL_STORE_RUN_H
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "data/dataset.h"
+#include "device/device.h"
+#include "model/gpt.h"
+#include "model/scaler.h"
+#include "store/metrics.h"
+#include "store/outdir.h"
+#include "text/tokfile.h"
+
+#include <stdint.h>
+
+enum {
+    PL_RUN_TEXT_BYTES = 64 * 1024,   /* a checkpoint's JSON files */
+    PL_RUN_STAGE_BYTES = 256 * 1024, /* weights on their way in */
+};
+
+typedef struct pl_run {
+    const pl_config *config;
+    const pl_log *log;
+    pl_heap *heap;
+    pl_dataset dataset; /* training and evaluation only */
+    pl_tokenizer tokenizer;
+    pl_tokenizer_text tokenizer_file; /* what a checkpoint has of it */
+    pl_tokenizer_text hf_tokenizer; /* and what others read, if that differs */
+    pl_shape shape;
+    pl_gpt gpt;
+    pl_device *device;
+    char *text;           /* PL_RUN_TEXT_BYTES */
+    char *stage;          /* PL_RUN_STAGE_BYTES */
+    uint16_t *halves;     /* as many elements of 16 bits */
+    uint64_t step;        /* updates done */
+    double best_val_loss; /* infinite: none yet */
+    double val_loss;      /* at this step; infinite: not evaluated */
+    pl_scaler scaler;     /* float16's loss scale */
+    uint64_t skipped;     /* updates that were not finite */
+    pl_outdir outdir;     /* while training */
+    pl_metrics metrics;   /* likewise */
+} pl_run;
+
+/* Nothing is open yet, and no update was done. */
+pl_run pl_run_make(const pl_config *config, const pl_log *log, pl_heap *heap);
+
+/* Puts `count` weights from `first` on, which lie in run->stage as float32,
+ * where they are kept, and where they are copied to. */
+void pl_run_write_weights(pl_run *run, size_t slot, size_t first, size_t count);
+/* Writes the working copy of a weight, if it has one: `count` elements from
+ * `first` on, as they lie in run->stage. */
+void pl_run_write_copy(pl_run *run, size_t slot, size_t first, size_t count);
+
+#endif

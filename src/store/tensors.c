@@ -1,0 +1,69 @@
+/* tensors.c: see tensors.h. Names and sizes come from the parameter table and
+ * the graph. */
+#include "store/tensors.h"
+#include "base/check.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The sets of a run that are kept, in the order of their files. */
+static const struct {
+    pl_tensors_file file;
+    const char *prefix;
+    size_t set; /* offset of the list of buffers in pl_gpt */
+} sets[] = {
+    { PL_TENSORS_MODEL, "", offsetof(pl_gpt, weights) },
+    { PL_TENSORS_OPTIMIZER, "m.", offsetof(pl_gpt, m) },
+    { PL_TENSORS_OPTIMIZER, "v.", offsetof(pl_gpt, v) },
+    { PL_TENSORS_OPTIMIZER, "m.scales.", offsetof(pl_gpt, m_scales) },
+    { PL_TENSORS_OPTIMIZER, "v.scales.", offsetof(pl_gpt, v_scales) },
+};
+enum { SETS = sizeof sets / sizeof sets[0] };
+
+size_t pl_tensors_rows(const pl_gpt *gpt, pl_tensors_file file)
+{
+    size_t count = 0;
+    for (int i = 0; i < SETS; i++)
+        count += sets[i].file == file;
+    return count * pl_param_slots(&gpt->shape);
+}
+
+static pl_tensor_dtype dtype_of(pl_dtype dtype)
+{
+    PL_CHECK(dtype == PL_F32 || dtype == PL_BF16 || dtype == PL_U8);
+    return dtype == PL_BF16 ? PL_TENSOR_BF16
+           : dtype == PL_U8 ? PL_TENSOR_U8
+                            : PL_TENSOR_F32;
+}
+
+/* Hugging Face's GPT-2 knows no model without biases: its are zeros. */
+pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
+{
+    size_t slots = pl_param_slots(&gpt->shape), at = i / slots, set = 0;
+    pl_tensors_row row = { .slot = i % slots,
+                           .is_weight = file == PL_TENSORS_MODEL };
+
+    while (sets[set].file != file || at-- > 0) {
+        set++;
+        PL_CHECK(set < SETS);
+    }
+    pl_param param = pl_param_at(&gpt->shape, row.slot);
+    pl_buffer_id *ids;
+    memcpy(&ids, (const char *)gpt + sets[set].set, sizeof ids);
+    row.buffer = ids[row.slot];
+    if (row.buffer == PL_NO_BUFFER && !row.is_weight)
+        return row;
+    snprintf(row.info.name, sizeof row.info.name, "%s%s", sets[set].prefix,
+             pl_param_name_of(&param).text);
+    pl_extent shape = { param.rows, param.cols };
+    row.info.dtype = PL_TENSOR_F32;
+    if (row.buffer != PL_NO_BUFFER) {
+        row.info.dtype = dtype_of(gpt->graph.buffers[row.buffer].dtype);
+        shape = gpt->graph.buffers[row.buffer].shape;
+    }
+    row.info.rank = param.is_2d && shape.cols == param.cols ? 2 : 1;
+    row.info.dims[0] = shape.rows;
+    row.info.dims[1] = shape.cols;
+    return row;
+}

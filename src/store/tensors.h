@@ -1,0 +1,25 @@
+/* tensors.h: what a checkpoint keeps of a run, tensor by tensor. Writing and
+ * reading go through the same list. Touches no file and no memory. */
+#ifndef PL_STORE_TENSORS_H
+#define PL_STORE_TENSORS_H
+
+#include "format/safetensors.h"
+#include "model/gpt.h"
+
+typedef enum pl_tensors_file {
+    PL_TENSORS_MODEL,     /* the weights */
+    PL_TENSORS_OPTIMIZER, /* AdamW's moments, and the scales of 8-bit ones */
+} pl_tensors_file;
+
+typedef struct pl_tensors_row {
+    pl_tensor_info info; /* rank 0: there is no such tensor */
+    pl_buffer_id buffer; /* PL_NO_BUFFER: it is all zeros */
+    size_t slot;         /* of params.h */
+    int is_weight;
+} pl_tensors_row;
+
+/* Rows of a file, with those that turn out to be empty. */
+size_t pl_tensors_rows(const pl_gpt *gpt, pl_tensors_file file);
+pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i);
+
+#endif

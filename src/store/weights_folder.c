@@ -1,0 +1,107 @@
+/* weights_folder.c: a Hugging Face GPT-2 folder as weights. */
+#include "store/gpt2_config.h"
+#include "store/weights.h"
+#include "text/tokfile.h"
+
+/* ---- config.json ---- */
+
+static pl_status open_config(pl_weights *w, const char *folder, pl_heap *heap,
+                             pl_error *err)
+{
+    pl_gpt2_config config;
+    pl_status status = pl_gpt2_config_read(&config, folder, heap, err);
+    if (status)
+        return status;
+    w->shape = config.shape;
+    w->epsilon = config.epsilon;
+    w->dropout = config.dropout;
+    w->end_token = config.end_token;
+    if (w->shape.A == w->shape.C)
+        return PL_OK;
+    return pl_fail(err, PL_E_UNSUPPORTED,
+                   "%s: this model has a head_dim of its own: n_head %zu "
+                   "heads don't share its n_embd %zu channels, as GPT-2's do, "
+                   "so no other program could run it. Train with n_embd a "
+                   "multiple of n_head, and no head_dim",
+                   pl_path_shown(folder), w->shape.H, w->shape.C);
+}
+
+/* ---- tensors ---- */
+
+static pl_status set_type(pl_weights_entry *entry, const pl_tensor_info *info,
+                          const char *path, pl_error *err)
+{
+    switch (info->dtype) {
+    case PL_TENSOR_F32:
+        entry->type = PL_GGML_F32;
+        return PL_OK;
+    case PL_TENSOR_F16:
+        entry->type = PL_GGML_F16;
+        return PL_OK;
+    case PL_TENSOR_BF16:
+        entry->type = PL_GGML_BF16;
+        return PL_OK;
+    default:
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: tensor %s is %s, expected F32, F16 or BF16", path,
+                       info->name, pl_tensor_dtype_name(info->dtype));
+    }
+}
+
+static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
+{
+    pl_pretrained_tensor found;
+    pl_param param = pl_param_at(&w->shape, slot);
+    if (!pl_param_present(&w->shape, &param)) {
+        w->entries[slot] = (pl_weights_entry){ 0 }; /* zeros */
+        return PL_OK;
+    }
+    pl_status status = pl_pretrained_find(&w->pretrained, &w->shape, slot,
+                                          &found, err);
+    if (status)
+        return status;
+    w->entries[slot].file = &found.st->file;
+    w->entries[slot].at = found.st->data_at + found.info->offset;
+    return set_type(&w->entries[slot], found.info,
+                    pl_path_shown(found.st->file.path), err);
+}
+
+static pl_status open_tensors(pl_weights *w, const char *folder, pl_heap *heap,
+                              pl_error *err)
+{
+    pl_status status = pl_pretrained_open(&w->pretrained, folder, heap, err);
+    if (!status)
+        status = pl_weights_take(w, heap, err);
+    for (size_t slot = 0; slot < pl_param_slots(&w->shape) && !status; slot++)
+        status = enter(w, slot, err);
+    if (!status)
+        status = pl_pretrained_check_biases(&w->pretrained, &w->shape, err);
+    return status ? status
+                  : pl_pretrained_check_head(&w->pretrained, &w->shape, err);
+}
+
+pl_status pl_weights_open_folder(pl_weights *weights, const char *folder,
+                                 pl_heap *heap, pl_error *err)
+{
+    *weights = (pl_weights){
+        .gguf.file = PL_FILE_CLOSED,
+        .llmc.file = PL_FILE_CLOSED,
+        .layout = PL_WEIGHTS_IN_OUT,
+    };
+    pl_status status = pl_path_add(weights->path, folder, "", err);
+    if (!status)
+        status = open_config(weights, folder, heap, err);
+    if (!status)
+        status = open_tensors(weights, folder, heap, err);
+    if (!status)
+        status = pl_tokenizer_find(&weights->tokenizer, folder, heap, err);
+    if (!status && weights->tokenizer.kind != PL_TOKENIZER_NONE &&
+        (size_t)weights->tokenizer.vocab_size > weights->shape.V)
+        status = pl_fail(err, PL_E_FORMAT,
+                         "%s: the tokenizer has %d tokens, the model %zu",
+                         pl_path_shown(folder),
+                         (int)weights->tokenizer.vocab_size, weights->shape.V);
+    if (status)
+        pl_weights_close(weights);
+    return status;
+}
