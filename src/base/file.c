@@ -81,7 +81,16 @@ pl_status pl_file_open_read(pl_file *file, const char *path, pl_error *err)
 
 pl_status pl_file_open_once(pl_file *file, const char *path, pl_error *err)
 {
-    return open_with(file, path, O_RDONLY, "read", err);
+    pl_status status = open_as(file, path, O_RDONLY, "read", err);
+    int result;
+    if (status)
+        return status;
+    PL_FILE_CALL(result, fcntl(file->fd, F_SETFL, 0)); /* reads may wait */
+    if (result == 0)
+        return PL_OK;
+    pl_file_refused(err, "read", path, errno);
+    pl_file_abandon(file);
+    return PL_E_IO;
 }
 
 pl_status pl_file_open_input(pl_file *file, pl_error *err)
@@ -211,20 +220,28 @@ pl_status pl_file_read_some(pl_file *file, void *out, size_t capacity,
                             size_t *bytes, pl_error *err)
 {
     unsigned char *to = out;
-    size_t done = 0;
-    PL_CHECK(file->fd >= 0);
-    while (done < capacity) {
-        size_t want = capacity - done < call_bytes ? capacity - done
-                                                   : call_bytes;
-        ssize_t got;
-        PL_FILE_CALL(got, read(file->fd, to + done, want));
-        if (got < 0)
-            return pl_file_refused(err, "read", file->path, errno);
-        if (got == 0)
-            break;
-        done += (size_t)got;
+    size_t done = 0, got = 1;
+    while (done < capacity && got > 0) {
+        pl_status status = pl_file_read_part(file, to + done, capacity - done,
+                                             &got, err);
+        if (status)
+            return status;
+        done += got;
     }
     *bytes = done;
+    return PL_OK;
+}
+
+pl_status pl_file_read_part(const pl_file *file, void *out, size_t capacity,
+                            size_t *bytes, pl_error *err)
+{
+    const size_t want = capacity < call_bytes ? capacity : call_bytes;
+    ssize_t got;
+    PL_CHECK(file->fd >= 0);
+    PL_FILE_CALL(got, read(file->fd, out, want));
+    if (got < 0)
+        return pl_file_refused(err, "read", file->path, errno);
+    *bytes = (size_t)got;
     return PL_OK;
 }
 

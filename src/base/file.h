@@ -45,7 +45,8 @@ PL_MUST_CHECK pl_status pl_file_open_read(pl_file *file, const char *path,
  * descriptor open. */
 PL_MUST_CHECK pl_status pl_file_open_input(pl_file *file, pl_error *err);
 /* Anything that is read from its beginning to its end, once: a pipe, a device.
- * Waits for a pipe's other end. For pl_file_read_some only; its size is 0. */
+ * Where a pipe has no writer yet, pl_file_wait waits for one; nothing may be
+ * read before that. Its size is 0. */
 PL_MUST_CHECK pl_status pl_file_open_once(pl_file *file, const char *path,
                                           pl_error *err);
 /* Made with mode 0644, emptied if it exists. */
@@ -85,6 +86,16 @@ PL_MUST_CHECK pl_status pl_file_pread_exact(const pl_file *file, void *out,
 PL_MUST_CHECK pl_status pl_file_read_some(pl_file *file, void *out,
                                           size_t capacity, size_t *bytes,
                                           pl_error *err);
+
+/* One part of that: what is there now, at least a byte unless it is the end;
+ * waits where there is nothing. */
+PL_MUST_CHECK pl_status pl_file_read_part(const pl_file *file, void *out,
+                                          size_t capacity, size_t *bytes,
+                                          pl_error *err);
+/* Waits at most so long (-1: for ever) until there is something to read, or the
+ * end. */
+PL_MUST_CHECK pl_status pl_file_wait(const pl_file *file, int milliseconds,
+                                     int *ready, pl_error *err);
 
 /* The whole file, with a zero behind it that *bytes doesn't count.
  * PL_E_FORMAT if it is larger than max_bytes. Works for /proc and /sys, whose

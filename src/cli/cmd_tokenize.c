@@ -192,13 +192,16 @@ static pl_status decode_all(pipe_work *w)
 static pl_status open_input(pipe_work *w, size_t path_count)
 {
     pl_file_kind kind;
+    int ready;
     if (path_count == 0)
         return pl_file_open_input(&w->in, w->err);
     pl_status status = pl_file_look(w->name, &kind, w->err);
     if (status)
         return status;
-    return kind == PL_FILE_OTHER ? pl_file_open_once(&w->in, w->name, w->err)
-                                 : pl_file_open_read(&w->in, w->name, w->err);
+    if (kind != PL_FILE_OTHER)
+        return pl_file_open_read(&w->in, w->name, w->err);
+    status = pl_file_open_once(&w->in, w->name, w->err);
+    return status ? status : pl_file_wait(&w->in, -1, &ready, w->err);
 }
 
 static pl_status open_work(pipe_work *w, const pl_cli_args *args, pl_heap *heap)

@@ -136,11 +136,8 @@ void pl_source_close(pl_source *source)
 
 static pl_status open_stream(pl_source *s, const char *path, pl_error *err)
 {
-    pl_status status = pl_stream_open(&s->stream, path, s->packed.data,
-                                      s->packed.bytes, &s->unpack, err);
-    s->stream.ask = s->ask;
-    s->stream.ask_context = s->ask_context;
-    return status;
+    return pl_stream_open(&s->stream, path, s->packed.data, s->packed.bytes,
+                          &s->unpack, s->ask, s->ask_context, err);
 }
 
 static pl_status open_parquet(pl_source *s, const pl_source_file *file,

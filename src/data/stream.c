@@ -11,16 +11,45 @@ static int ends_with(const char *path, const char *ending)
     return bytes >= end && !strcasecmp(path + bytes - end, ending);
 }
 
+static pl_status ask_to_stop(const pl_stream *s, pl_error *err)
+{
+    if (s->ask && s->ask(s->ask_context) == PL_STREAM_STOP)
+        return pl_fail(err, PL_E_STOPPED, "stopped while %s was read",
+                       pl_path_shown(s->file.path));
+    return PL_OK;
+}
+
+/* Whoever writes into a pipe may take as long as they like. */
+static pl_status read_pipe(const pl_stream *s, unsigned char *out,
+                           size_t capacity, size_t *got, pl_error *err)
+{
+    enum { WAIT_MS = 100 };
+    size_t done = 0, more = 1;
+    pl_status status = PL_OK;
+    while (done < capacity && more > 0 && !status) {
+        int ready = 0;
+        status = ask_to_stop(s, err);
+        if (!status)
+            status = pl_file_wait(&s->file, WAIT_MS, &ready, err);
+        if (!status && ready) {
+            status = pl_file_read_part(&s->file, out + done, capacity - done,
+                                       &more, err);
+            done += more;
+        }
+    }
+    *got = done;
+    return status;
+}
+
 /* The next bytes of the file, into an empty buffer. */
 static pl_status read_file(pl_stream *s, unsigned char *out, size_t capacity,
                            size_t *got, pl_error *err)
 {
-    pl_status status;
-    if (s->ask && s->ask(s->ask_context) == PL_STREAM_STOP)
-        return pl_fail(err, PL_E_STOPPED, "stopped while %s was read",
-                       pl_path_shown(s->file.path));
+    pl_status status = ask_to_stop(s, err);
+    if (status)
+        return status;
     if (s->kind == PL_STREAM_INPUT) {
-        status = pl_file_read_some(&s->file, out, capacity, got, err);
+        status = read_pipe(s, out, capacity, got, err);
     } else {
         uint64_t rest = pl_file_size(&s->file) - s->file_offset;
         *got = rest < capacity ? (size_t)rest : capacity;
@@ -76,7 +105,8 @@ static pl_status open_kind(pl_stream *s, const char *path, pl_error *err)
 
 pl_status pl_stream_open(pl_stream *stream, const char *path,
                          unsigned char *buffer, size_t buffer_bytes,
-                         pl_unpack *unpack, pl_error *err)
+                         pl_unpack *unpack, pl_stream_ask *ask,
+                         void *ask_context, pl_error *err)
 {
     PL_CHECK(buffer_bytes >= 16);
     *stream = (pl_stream){ .file = PL_FILE_CLOSED,
@@ -84,7 +114,9 @@ pl_status pl_stream_open(pl_stream *stream, const char *path,
                            .unpack = unpack,
                            .buffer = buffer,
                            .buffer_bytes = buffer_bytes,
-                           .between_frames = 1 };
+                           .between_frames = 1,
+                           .ask = ask,
+                           .ask_context = ask_context };
     pl_status status = open_kind(stream, path, err);
     if (status)
         return status;

@@ -12,8 +12,9 @@
 
 typedef enum pl_stream_kind { PL_STREAM_FILE, PL_STREAM_INPUT } pl_stream_kind;
 
-/* Asked before every read of the file, so that nothing is too long to be
- * stopped in: reading then fails with PL_E_STOPPED. */
+/* Asked before every read of the file, and ten times a second while a pipe has
+ * nothing to read, so that nothing is too long to be stopped in: reading then
+ * fails with PL_E_STOPPED. */
 typedef enum pl_stream_wish { PL_STREAM_GO_ON, PL_STREAM_STOP } pl_stream_wish;
 typedef pl_stream_wish pl_stream_ask(void *context);
 
@@ -29,16 +30,17 @@ typedef struct pl_stream {
     uint64_t offset;      /* unpacked bytes that were given */
     uint64_t frames;      /* members or frames that are complete */
     int between_frames;
-    pl_stream_ask *ask; /* may be set once it is open; NULL: go on */
+    pl_stream_ask *ask; /* NULL: go on */
     void *ask_context;
 } pl_stream;
 
 /* `path` "-" is standard input; a pipe is read as that is. `buffer` is used
- * until it is closed; 64 KiB or more are sensible. On failure nothing stays
- * open. */
+ * until it is closed; 64 KiB or more are sensible. `ask` may be NULL. On
+ * failure nothing stays open. */
 PL_MUST_CHECK pl_status pl_stream_open(pl_stream *stream, const char *path,
                                        unsigned char *buffer,
                                        size_t buffer_bytes, pl_unpack *unpack,
+                                       pl_stream_ask *ask, void *ask_context,
                                        pl_error *err);
 void pl_stream_close(pl_stream *stream);
 

@@ -32,7 +32,7 @@ static void read_lines(const char *path, size_t buffer_bytes, outcome *o)
     *o = (outcome){ .status = PL_OK };
     pl_unpack_open(&unpack, &room);
     o->status = pl_stream_open(&stream, path, packed, sizeof packed, &unpack,
-                               &err);
+                               NULL, NULL, &err);
     if (!o->status) {
         o->status = pl_jsonl_open(&jsonl, &stream, "text", 0, DOCUMENT_BYTES,
                                   buffer, buffer_bytes, &room, &err);

@@ -27,7 +27,7 @@ static outcome read_file(const char *path, size_t buffer_bytes, size_t step)
     size_t got = 1;
     pl_unpack_open(&unpack, &room);
     o.status = pl_stream_open(&stream, path, buffer, buffer_bytes, &unpack,
-                              &err);
+                              NULL, NULL, &err);
     if (!o.status) {
         while (!o.status && got > 0 && o.bytes < MOST_BYTES) {
             o.status = pl_stream_read(&stream, out, step, &got, &err);

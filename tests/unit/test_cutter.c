@@ -83,9 +83,9 @@ static int read_pieces_cut(const char *text, size_t bytes, size_t buffer_bytes,
     int count = 0;
     scratch_write(path, text, bytes);
     pl_unpack_open(&unpack, &room);
-    assert_int_equal(
-        pl_stream_open(&stream, path, packed, sizeof packed, &unpack, &err),
-        PL_OK);
+    assert_int_equal(pl_stream_open(&stream, path, packed, sizeof packed,
+                                    &unpack, NULL, NULL, &err),
+                     PL_OK);
     pl_cutter_open(&pieces, &stream, &room, &buffer, buffer_bytes - 1, cuts);
     do {
         assert_int_equal(pl_cutter_next(&pieces, &piece, &got, &more, &err),
@@ -166,9 +166,9 @@ static void a_word_that_does_not_fit_is_refused(void **state)
     memset(text, 'x', sizeof text);
     scratch_write(path, text, sizeof text);
     pl_unpack_open(&unpack, &room);
-    assert_int_equal(
-        pl_stream_open(&stream, path, packed, sizeof packed, &unpack, &err),
-        PL_OK);
+    assert_int_equal(pl_stream_open(&stream, path, packed, sizeof packed,
+                                    &unpack, NULL, NULL, &err),
+                     PL_OK);
     pl_cutter_open(&pieces, &stream, &room, &buffer, 7, PL_CUTTER_AT_WORDS);
     assert_int_equal(pl_cutter_next(&pieces, &piece, &got, &more, &err),
                      PL_E_MEMORY);

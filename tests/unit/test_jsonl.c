@@ -56,9 +56,9 @@ static void read_lines(lines *l, const char *content, size_t bytes,
     l->count = 0;
     scratch_write(path, content, bytes);
     pl_unpack_open(&unpack, &room);
-    assert_int_equal(
-        pl_stream_open(&stream, path, packed, sizeof packed, &unpack, &err),
-        PL_OK);
+    assert_int_equal(pl_stream_open(&stream, path, packed, sizeof packed,
+                                    &unpack, NULL, NULL, &err),
+                     PL_OK);
     l->status = pl_jsonl_open(&jsonl, &stream, field, 0, document_bytes, buffer,
                               buffer_bytes, &room, &err);
     while (!l->status) {

@@ -58,7 +58,7 @@ static result read_stream(const char *path, size_t buffer_bytes, size_t step,
     memset(&err, 0, sizeof err);
     pl_unpack_open(&unpack, &room);
     r.status = pl_stream_open(&stream, path, buffer, buffer_bytes, &unpack,
-                              &err);
+                              NULL, NULL, &err);
     if (r.status)
         goto close_unpack;
     r.status = pl_stream_skip(&stream, skip, scratch_bytes,
