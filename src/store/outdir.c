@@ -165,7 +165,11 @@ pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
     if (path[0] == '\0')
         return pl_fail(err, PL_E_CONFIG,
                        "out_dir is empty: name a folder for the checkpoints");
-    pl_status status = pl_folder_hold(&outdir->lock, path, err);
+    pl_file_kind before;
+    pl_status status = pl_file_look(path, &before, err);
+    if (!status)
+        status = pl_folder_hold(&outdir->lock, path, err);
+    outdir->is_new = !status && before == PL_FILE_ABSENT;
     if (!status)
         status = pl_folder_open(&outdir->folder, path, err);
     if (!status)
@@ -181,7 +185,7 @@ pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
     if (!status)
         status = check_room(outdir, need, use, err);
     if (status)
-        pl_outdir_close(outdir);
+        pl_outdir_undo(outdir);
     return status;
 }
 
@@ -189,6 +193,13 @@ void pl_outdir_close(pl_outdir *outdir)
 {
     pl_file_abandon(&outdir->lock);
     pl_file_abandon(&outdir->folder);
+}
+
+void pl_outdir_undo(pl_outdir *outdir)
+{
+    if (outdir->is_new)
+        pl_folder_let_go(&outdir->lock);
+    pl_outdir_close(outdir);
 }
 
 /* ---- saving ---- */

@@ -34,6 +34,7 @@ typedef struct pl_outdir {
     const pl_log *log;
     pl_file folder; /* held open, so that it is found again */
     pl_file lock;
+    int is_new;      /* it was made when it was opened */
     size_t keep;     /* checkpoints that stay beside the newest and the best */
     uint64_t newest; /* the step of each, or PL_OUTDIR_NO_STEP */
     uint64_t best;
@@ -68,6 +69,9 @@ PL_MUST_CHECK pl_status pl_outdir_open(pl_outdir *outdir, const char *path,
                                        pl_outdir_use use, const pl_log *log,
                                        pl_error *err);
 void pl_outdir_close(pl_outdir *outdir);
+/* The same where the run does not begin: a folder that was made for it, and has
+ * nothing in it, goes too. */
+void pl_outdir_undo(pl_outdir *outdir);
 
 /* Puts right what a process left that was killed between two renames. Done by
  * pl_outdir_open; pl_outdir_mend_closed is for who looks for checkpoints

@@ -251,7 +251,7 @@ static pl_status open_surroundings(pl_session *session,
     if (!status && writes) {
         status = pl_limits_check(&session->run, err);
         if (status)
-            pl_outdir_close(&session->run.outdir);
+            pl_outdir_undo(&session->run.outdir);
     }
     if (status)
         pl_dataset_close(&session->run.dataset);
@@ -353,7 +353,7 @@ pl_status pl_session_open_train(pl_session *session, const pl_config *config,
     pl_pretrained_close(&source.pretrained);
     if (status) {
         pl_metrics_close(&session->run.metrics);
-        pl_outdir_close(&session->run.outdir);
+        pl_outdir_undo(&session->run.outdir);
         pl_dataset_close(&session->run.dataset);
         return status;
     }

@@ -74,3 +74,14 @@ says 'max_iters is 20 and this is iteration 20: nothing is left to train'
 expect 0 "${run[@]}" --out_dir=none --max_iters=0
 says '^saving checkpoint to none/step-00000000$'
 [ -e none/latest/manifest.json ] || fail "$(ls -a none)"
+
+# a run that is refused leaves no folder, except one that was there
+expect 0 "$PLIMSOLL" export none --format=hf --out=torn
+truncate -s -100 torn/model.safetensors
+mkdir mine
+for out_dir in new/deep mine; do
+    expect 4 "${run[@]}" --init_from=torn --out_dir="$out_dir" --max_iters=1
+    says 'model.safetensors: .* cut short'
+done
+[ ! -e new/deep ] || fail "$(ls -aR new)"
+[ -d mine ] || fail 'the folder that was there is gone'
