@@ -160,25 +160,25 @@ static int has(const pl_step *step, int i)
     return step->args[i].buffer != PL_NO_BUFFER;
 }
 
-/* What follows a product y = x w. */
-static pl_then then_of(cx *c, const pl_step *s)
+/* The epilogue of a product y = x w. */
+static pl_epilogue epilogue_of(cx *c, const pl_step *s)
 {
-    pl_then then = { .gelu = gelu_kind(s), .row = s->cols, .T = s->T };
+    pl_epilogue epilogue = { .gelu = gelu_kind(s), .row = s->cols, .T = s->T };
     if (has(s, PL_ARG_MATMUL_GELU) || s->flags & PL_STEP_GELU)
-        then.kind = PL_THEN_GELU;
+        epilogue.kind = PL_EPILOGUE_GELU;
     if (has(s, PL_ARG_MATMUL_GELU)) {
-        then.y = arg(c, s, PL_ARG_MATMUL_GELU);
-        then.y_storage = storage_of(c, s, PL_ARG_MATMUL_GELU);
+        epilogue.y = arg(c, s, PL_ARG_MATMUL_GELU);
+        epilogue.y_storage = storage_of(c, s, PL_ARG_MATMUL_GELU);
     }
     if (has(s, PL_ARG_MATMUL_RESIDUAL)) {
-        then.kind = PL_THEN_RESIDUAL;
-        then.x = arg(c, s, PL_ARG_MATMUL_RESIDUAL);
-        then.dropout = dropout_of(c, s);
-        then.position = s->flags & PL_STEP_RUN_ROWS
-                            ? position_of(c, s)
-                            : s->args[PL_ARG_MATMUL_Y].row;
+        epilogue.kind = PL_EPILOGUE_RESIDUAL;
+        epilogue.x = arg(c, s, PL_ARG_MATMUL_RESIDUAL);
+        epilogue.dropout = dropout_of(c, s);
+        epilogue.position = s->flags & PL_STEP_RUN_ROWS
+                                ? position_of(c, s)
+                                : s->args[PL_ARG_MATMUL_Y].row;
     }
-    return then;
+    return epilogue;
 }
 
 /* Thread ith's part of the packing room. */
@@ -210,7 +210,7 @@ static void run_matmul(cx *c, const pl_step *s, int ith, int nth)
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_Y) };
     a.start = a.bias ? PL_GEMM_BIAS : PL_GEMM_ZERO;
-    a.then = then_of(c, s);
+    a.epilogue = epilogue_of(c, s);
     give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
 }
@@ -234,11 +234,12 @@ static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_T_Y) };
     if (has(s, PL_ARG_MATMUL_T_FC))
-        a.then = (pl_then){ .kind = PL_THEN_SLOPE,
-                            .gelu = gelu_kind(s),
-                            .x = arg(c, s, PL_ARG_MATMUL_T_FC),
-                            .x_storage = storage_of(c, s, PL_ARG_MATMUL_T_FC),
-                            .row = s->cols };
+        a.epilogue = (pl_epilogue){ .kind = PL_EPILOGUE_GELU_BWD,
+                                    .gelu = gelu_kind(s),
+                                    .x = arg(c, s, PL_ARG_MATMUL_T_FC),
+                                    .x_storage = storage_of(c, s,
+                                                            PL_ARG_MATMUL_T_FC),
+                                    .row = s->cols };
     give_scratch(c, &a, ith);
     c->kernels.gemm(&a, ith, nth);
 }

@@ -78,21 +78,21 @@ enum {
 
 typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
 
-/* What is done to C once its chains have ended, part by part, while that is
- * near: element by element, so that parts don't matter. x and y have c's rows
- * and columns, `row` elements apart. c is float32 for the last two, x for the
- * last. */
-typedef enum pl_then_kind {
-    PL_THEN_NOTHING,
-    PL_THEN_GELU,     /* y = GELU(c), or C itself becomes that where y is NULL;
+/* The epilogue of a product: what is done to C once its chains have ended, part
+ * by part, while the part is in the cache. It works element by element, so that
+ * the parts don't matter. x and y have the shape of c and the row stride `row`.
+ * c is float32 for the last two, x for the last. */
+typedef enum pl_epilogue_kind {
+    PL_EPILOGUE_NONE,
+    PL_EPILOGUE_GELU, /* y = GELU(c), or C itself becomes that where y is NULL;
                        * c is first rounded to its storage in either case */
-    PL_THEN_SLOPE,    /* c *= GELU'(x) */
-    PL_THEN_RESIDUAL, /* c = x + drop(c): row m is row position + m of
-                       * sequences of T rows */
-} pl_then_kind;
+    PL_EPILOGUE_GELU_BWD, /* c *= GELU'(x) */
+    PL_EPILOGUE_RESIDUAL, /* c = x + drop(c): row m is row position + m of
+                           * sequences of T rows */
+} pl_epilogue_kind;
 
-typedef struct pl_then {
-    pl_then_kind kind;
+typedef struct pl_epilogue {
+    pl_epilogue_kind kind;
     pl_gelu_kind gelu;
     void *y;
     const void *x;
@@ -100,7 +100,7 @@ typedef struct pl_then {
     size_t row; /* stride of x and y */
     pl_dropout dropout;
     size_t T, position;
-} pl_then;
+} pl_epilogue;
 
 typedef enum pl_gemm_start {
     PL_GEMM_ZERO, /* chain starts from +0 */
@@ -109,12 +109,15 @@ typedef enum pl_gemm_start {
 } pl_gemm_start;
 
 /* c[m, n] = start + CHAIN(k) a(m, k) * b(k, n).
- * a(m, k) is a[m * a_row + k * a_col], b(k, n) is b[k * b_row + n * b_col];
- * of each pair of strides one is 1, all count elements. c has unit column
- * stride, c_row >= N. A float32 b is rounded to b_round as it is read: master
- * weights used as 16-bit weights, with the bits that a stored 16-bit copy
- * gives. b_round is ignored for a b of 16 bits. A c of 16 bits can't be kept:
- * its chain would be rounded where it was cut. */
+ * a(m, k) is a[m * a_row + k * a_col], b(k, n) is b[k * b_row + n * b_col]:
+ * a_row is the stride from row to row and a_col that from column to column, in
+ * elements. One of each pair is 1, and the other is what BLAS calls the leading
+ * dimension: a_col == 1 is row-major, a_row == 1 is a transposed matrix. c is
+ * row-major with leading dimension c_row >= N. A float32 b is rounded to
+ * b_round as it is read: master weights used as 16-bit weights, with the bits
+ * that a stored 16-bit copy gives. b_round is ignored for a b of 16 bits.
+ * PL_GEMM_KEEP needs a float32 c: a chain in 16 bits would be rounded where it
+ * was cut. */
 typedef struct pl_gemm {
     size_t M, N, K;
     const void *a;
@@ -126,13 +129,13 @@ typedef struct pl_gemm {
     const float *bias; /* [N], for PL_GEMM_BIAS */
     pl_gemm_start start;
     pl_storage a_storage, b_storage, b_round, c_storage;
-    pl_then then;
-    float *scratch; /* this thread's, or NULL: then it is packed in few columns
-                     * at a time on the stack */
+    pl_epilogue epilogue;
+    float *scratch; /* this thread's; NULL: b is packed on the stack, a few
+                     * columns at a time */
     size_t scratch_floats;
 } pl_gemm;
 
-/* Rows and, at best, columns of B that are packed together. */
+/* Rows and, at most, columns of B that are packed together (BLIS: KC, NC). */
 enum { PL_GEMM_DEPTH = 384, PL_GEMM_COLUMNS = 512 };
 
 /* Floats of scratch per thread that serve products of up to `columns` columns
@@ -327,10 +330,11 @@ typedef struct pl_sumsq {
 /* What AdamW multiplies the gradients with, from the squares of all of them,
  * which still carry the loss scale: PyTorch's clip_grad_norm_, whose factor
  * here also takes the loss scale off. In double, the sum in ascending order
- * from +0: norm   = sqrt(partial[0] + partial[1] + ...) / loss_scale factor =
- * min(1, grad_clip / (norm + 1e-6)), or 1 if grad_clip is 0 *grad_norm = norm,
- * *clip = factor / loss_scale, each rounded once; *skipped = 1 if norm isn't
- * finite, else 0. */
+ * from +0:
+ *   norm   = sqrt(partial[0] + partial[1] + ...) / loss_scale
+ *   factor = min(1, grad_clip / (norm + 1e-6)), or 1 if grad_clip is 0
+ *   *grad_norm = norm and *clip = factor / loss_scale, each rounded once
+ *   *skipped = 1 if norm isn't finite, else 0 */
 typedef struct pl_clip {
     float *grad_norm, *clip;
     uint32_t *skipped;
@@ -354,9 +358,10 @@ typedef struct pl_clear {
  * are rounded once. Elements are independent.
  *
  * Weights kept as bfloat16, or moments in 8 bits, are float32 for the step and
- * rounded after it, up or down by chance, so that what is lost is not lost
- * always on the same side: a small update still moves a weight, a slow mean
- * still moves. The chance is word[element % 4] of pl_philox(counter, key),
+ * rounded after it by stochastic rounding: up or down at random, with the
+ * probability that makes the expected value right. So a small update still
+ * moves a weight, and a slow mean still moves. The random word is
+ * word[element % 4] of pl_philox(counter, key),
  *     key     = { seed, PL_RNG_ROUND }
  *     counter = { element / 4, tensor, what is rounded, step }
  * bfloat16: the upper half of the float32's bits + word >> 16.
@@ -451,8 +456,9 @@ typedef struct pl_kernels {
      * number that depends on all of them in *sink and returns how many flops
      * they were. For measuring a thread's peak. NULL in the reference. */
     double (*peak)(size_t rounds, float *sink);
-    /* *sink += the sum of x, in any order. For measuring how fast memory can be
-     * read. NULL in the reference. */
+    /* Reads x (but for a remainder of less than 1 KiB) and adds something that
+     * depends on it to *sink. For measuring how fast memory can be read. NULL
+     * in the reference. */
     void (*read)(const float *x, size_t count, float *sink);
 } pl_kernels;
 

@@ -56,8 +56,8 @@ typedef struct pl_gpt_layout {
     size_t threads;      /* scratch is per thread */
     double dropout;
     pl_dtype dtype;   /* storage of activations, and what products read */
-    pl_dtype weights; /* storage of matrices: PL_F32, or PL_BF16 by chance;
-                       * vectors are float32 */
+    pl_dtype weights; /* storage of matrices: PL_F32, or PL_BF16 by stochastic
+                       * rounding; vectors are float32 */
     pl_gpt_moments moments;
     pl_gpt_copy copy; /* of matrices, where dtype has 16 bits and they 32 */
     const uint8_t *levels; /* [L]: what each layer keeps, 0 to 3 */

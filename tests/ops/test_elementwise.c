@@ -29,11 +29,11 @@ static void run_slope(const pl_kernels *set, const slope_args *a, int nth)
                         .c = a->d,
                         .c_row = a->count,
                         .start = PL_GEMM_KEEP,
-                        .then = { .kind = PL_THEN_SLOPE,
-                                  .gelu = a->kind,
-                                  .x = a->x,
-                                  .x_storage = a->x_storage,
-                                  .row = a->count } };
+                        .epilogue = { .kind = PL_EPILOGUE_GELU_BWD,
+                                      .gelu = a->kind,
+                                      .x = a->x,
+                                      .x_storage = a->x_storage,
+                                      .row = a->count } };
     RUN_OP(set, gemm, &g, nth);
 }
 
@@ -53,12 +53,12 @@ static void run_residual(const pl_kernels *set, const residual_args *a, int nth)
                         .c = a->y,
                         .c_row = a->C,
                         .start = PL_GEMM_KEEP,
-                        .then = { .kind = PL_THEN_RESIDUAL,
-                                  .x = a->x,
-                                  .row = a->C,
-                                  .dropout = a->dropout,
-                                  .T = a->T,
-                                  .position = a->position } };
+                        .epilogue = { .kind = PL_EPILOGUE_RESIDUAL,
+                                      .x = a->x,
+                                      .row = a->C,
+                                      .dropout = a->dropout,
+                                      .T = a->T,
+                                      .position = a->position } };
     RUN_OP(set, gemm, &g, nth);
 }
 

@@ -13,7 +13,7 @@ typedef struct keeping {
 
 typedef struct gemm_shape {
     size_t M, N, K;
-    int a_turned, b_turned;
+    int a_transposed, b_transposed;
     pl_gemm_start start;
     keeping kept;
 } gemm_shape;
@@ -60,16 +60,16 @@ static pl_gemm make_gemm(const gemm_shape *s)
                   .b_round = s->kept.round,
                   .c_storage = s->kept.c };
     uint32_t seed = 3;
-    const size_t a_rows = s->a_turned ? s->K : s->M,
-                 a_columns = s->a_turned ? s->M : s->K,
-                 b_rows = s->b_turned ? s->N : s->K,
-                 b_columns = s->b_turned ? s->K : s->N;
+    const size_t a_rows = s->a_transposed ? s->K : s->M,
+                 a_columns = s->a_transposed ? s->M : s->K,
+                 b_rows = s->b_transposed ? s->N : s->K,
+                 b_columns = s->b_transposed ? s->K : s->N;
     g.a = make_operand(a_rows, a_columns, 1, s->kept.a);
-    g.a_row = s->a_turned ? 1 : a_columns + 3;
-    g.a_col = s->a_turned ? a_columns + 3 : 1;
+    g.a_row = s->a_transposed ? 1 : a_columns + 3;
+    g.a_col = s->a_transposed ? a_columns + 3 : 1;
     g.b = make_operand(b_rows, b_columns, 2, s->kept.b);
-    g.b_row = s->b_turned ? 1 : b_columns + 3;
-    g.b_col = s->b_turned ? b_columns + 3 : 1;
+    g.b_row = s->b_transposed ? 1 : b_columns + 3;
+    g.b_col = s->b_transposed ? b_columns + 3 : 1;
     g.c_row = s->N + 3;
     g.c = stored_blank(s->M * g.c_row, s->kept.c);
     for (size_t m = 0; m < s->M && s->start == PL_GEMM_KEEP; m++)
@@ -147,8 +147,8 @@ static void what_follows_a_product_equals_what_comes_after_it(void **state)
         for (int form = 0; form < 64; form++) {
             const pl_kernels set = pl_kernels_for((pl_isa)isa);
             const size_t *size = sizes[form % 4];
-            const pl_then_kind kind = (pl_then_kind)(1 + form / 4 % 3);
-            const int small = kind == PL_THEN_GELU && form / 16 % 2;
+            const pl_epilogue_kind kind = (pl_epilogue_kind)(1 + form / 4 % 3);
+            const int small = kind == PL_EPILOGUE_GELU && form / 16 % 2;
             keeping kept = all_float;
             kept.c = small ? PL_STORE_F16 : PL_STORE_F32;
             gemm_shape s = make_shape(size[0], size[1], size[2],
@@ -156,35 +156,36 @@ static void what_follows_a_product_equals_what_comes_after_it(void **state)
             const pl_gemm plain = make_gemm(&s);
             pl_gemm g = make_gemm(&s), after = plain;
             const size_t count = s.M * plain.c_row;
-            g.then = (pl_then){ .kind = kind,
-                                .gelu = (pl_gelu_kind)(form / 16 % 2),
-                                .x = fenced_random(count, 11, 1),
-                                .row = plain.c_row,
-                                .T = 7,
-                                .position = 3 };
-            if (kind == PL_THEN_RESIDUAL)
-                g.then.dropout = (pl_dropout){ .threshold = 1u << 30,
-                                               .scale = 1.5f,
-                                               .seed = 5 };
-            if (kind == PL_THEN_GELU && form / 32)
-                g.then.y = stored_blank(count, g.then.y_storage = kept.c);
+            g.epilogue = (pl_epilogue){ .kind = kind,
+                                        .gelu = (pl_gelu_kind)(form / 16 % 2),
+                                        .x = fenced_random(count, 11, 1),
+                                        .row = plain.c_row,
+                                        .T = 7,
+                                        .position = 3 };
+            if (kind == PL_EPILOGUE_RESIDUAL)
+                g.epilogue.dropout = (pl_dropout){ .threshold = 1u << 30,
+                                                   .scale = 1.5f,
+                                                   .seed = 5 };
+            if (kind == PL_EPILOGUE_GELU && form / 32)
+                g.epilogue.y = stored_blank(count,
+                                            g.epilogue.y_storage = kept.c);
             g.scratch = fenced_random(floats, 9, 1);
             g.scratch_floats = form % 3 ? floats : 0;
             RUN_OP(&set, gemm, &g, 3);
             set.gemm(&plain, 0, 1);
-            after.then = g.then;
+            after.epilogue = g.epilogue;
             after.start = PL_GEMM_KEEP;
             after.K = 0;
-            if (g.then.y)
-                after.then.y = stored_blank(count, kept.c);
+            if (g.epilogue.y)
+                after.epilogue.y = stored_blank(count, kept.c);
             if (small) { /* such a C can't be carried on: by the other op */
-                void *y = g.then.y ? after.then.y : plain.c;
+                void *y = g.epilogue.y ? after.epilogue.y : plain.c;
                 for (size_t m = 0; m < s.M; m++) {
                     const pl_gelu row = {
                         .y = pl_storage_at(y, m * plain.c_row, kept.c),
                         .x = pl_storage_at(plain.c, m * plain.c_row, kept.c),
                         .count = s.N,
-                        .kind = g.then.gelu,
+                        .kind = g.epilogue.gelu,
                         .y_storage = kept.c,
                         .x_storage = kept.c
                     };
@@ -194,8 +195,8 @@ static void what_follows_a_product_equals_what_comes_after_it(void **state)
                 set.gemm(&after, 0, 1);
             }
             assert_memory_equal(g.c, plain.c, count * pl_storage_bytes(kept.c));
-            if (g.then.y)
-                assert_memory_equal(g.then.y, after.then.y,
+            if (g.epilogue.y)
+                assert_memory_equal(g.epilogue.y, after.epilogue.y,
                                     count * pl_storage_bytes(kept.c));
             fenced_release();
         }
@@ -380,12 +381,12 @@ static void expect_one_rounding(const pl_kernels *set, const gemm_shape *s)
     outcome stored = { 0 }, floats = { 0 };
     const pl_gemm g = make_gemm(s);
     pl_gemm f = make_gemm(s);
-    const size_t b_rows = s->b_turned ? s->N : s->K,
-                 b_columns = s->b_turned ? s->K : s->N,
+    const size_t b_rows = s->b_transposed ? s->N : s->K,
+                 b_columns = s->b_transposed ? s->K : s->N,
                  b_count = b_rows ? (b_rows - 1) * (b_columns + 3) + b_columns
                                   : 0;
-    const size_t a_rows = s->a_turned ? s->K : s->M,
-                 a_columns = s->a_turned ? s->M : s->K;
+    const size_t a_rows = s->a_transposed ? s->K : s->M,
+                 a_columns = s->a_transposed ? s->M : s->K;
     f.a = stored_back(f.a, (a_rows - 1) * (a_columns + 3) + a_columns,
                       s->kept.a);
     if (s->kept.b == PL_STORE_F32) {
@@ -437,7 +438,7 @@ static void weights_rounded_on_the_way_equal_a_stored_copy(void **state)
     (void)state;
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
         for (int kind = 1; kind < STORAGES; kind++)
-            for (int turned = 0; turned < 2; turned++) {
+            for (int transposed = 0; transposed < 2; transposed++) {
                 const pl_kernels set = pl_kernels_for((pl_isa)isa);
                 const float *w = fenced_random(K * N, 2, 1);
                 pl_gemm g = { .M = M,
@@ -447,8 +448,8 @@ static void weights_rounded_on_the_way_equal_a_stored_copy(void **state)
                               .a_row = K,
                               .a_col = 1,
                               .b = w,
-                              .b_row = turned ? 1 : N,
-                              .b_col = turned ? K : 1,
+                              .b_row = transposed ? 1 : N,
+                              .b_col = transposed ? K : 1,
                               .b_round = storages[kind],
                               .c = fenced_blank(M * N),
                               .c_row = N };

@@ -77,17 +77,17 @@ static void weights_and_activations_of_a_product(void **state)
     static rig r;
     (void)state;
     for (int kind = 0; kind < KINDS; kind++)
-        for (int turned = 0; turned < 2; turned++)
+        for (int transposed = 0; transposed < 2; transposed++)
             for (int copy = 0; copy < 2; copy++) {
                 const pl_storage s = kinds[kind].storage;
                 const pl_dtype dtype = kinds[kind].dtype;
-                rig_begin(&r, turned ? PL_OP_MATMUL_T : PL_OP_MATMUL);
+                rig_begin(&r, transposed ? PL_OP_MATMUL_T : PL_OP_MATMUL);
                 void *y = rig_arg(&r, dtype, s, OUT, 1);
                 void *x = rig_arg(&r, dtype, s, IN, 2);
                 /* a stored copy of the weights, or rounding on the way */
                 void *w = rig_arg(&r, copy ? dtype : PL_F32,
                                   copy ? s : PL_STORE_F32, OUT, 3);
-                float *bias = turned
+                float *bias = transposed
                                   ? NULL
                                   : rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 4);
                 float want[ROWS * OUT];
@@ -104,12 +104,12 @@ static void weights_and_activations_of_a_product(void **state)
                     .a_row = IN,
                     .a_col = 1,
                     .b = w,
-                    .b_row = turned ? 1 : OUT,
-                    .b_col = turned ? IN : 1,
+                    .b_row = transposed ? 1 : OUT,
+                    .b_col = transposed ? IN : 1,
                     .c = want,
                     .c_row = OUT,
                     .bias = bias,
-                    .start = turned ? PL_GEMM_ZERO : PL_GEMM_BIAS,
+                    .start = transposed ? PL_GEMM_ZERO : PL_GEMM_BIAS,
                     .a_storage = s,
                     .b_storage = copy ? s : PL_STORE_F32,
                     .b_round = copy ? PL_STORE_F32 : s,
@@ -122,7 +122,7 @@ static void weights_and_activations_of_a_product(void **state)
 
 /* A product, with what follows it. */
 static pl_gemm product_of(rig *r, void *c, const void *x, const void *w,
-                          int turned)
+                          int transposed)
 {
     r->step.rows = ROWS;
     r->step.cols = OUT;
@@ -134,8 +134,8 @@ static pl_gemm product_of(rig *r, void *c, const void *x, const void *w,
                       .a_row = IN,
                       .a_col = 1,
                       .b = w,
-                      .b_row = turned ? 1 : OUT,
-                      .b_col = turned ? IN : 1,
+                      .b_row = transposed ? 1 : OUT,
+                      .b_col = transposed ? IN : 1,
                       .c = c,
                       .c_row = OUT };
 }
@@ -178,35 +178,36 @@ static void a_residual_or_a_slope_may_follow_a_product(void **state)
 {
     static rig r;
     (void)state;
-    for (int turned = 0; turned < 2; turned++) {
+    for (int transposed = 0; transposed < 2; transposed++) {
         float want[ROWS * OUT];
-        rig_begin(&r, turned ? PL_OP_MATMUL_T : PL_OP_MATMUL);
+        rig_begin(&r, transposed ? PL_OP_MATMUL_T : PL_OP_MATMUL);
         float *y = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 1);
         void *x = rig_arg(&r, PL_F32, PL_STORE_F32, IN, 2);
         void *w = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 3);
-        r.next = turned ? PL_ARG_MATMUL_T_FC : PL_ARG_MATMUL_RESIDUAL;
+        r.next = transposed ? PL_ARG_MATMUL_T_FC : PL_ARG_MATMUL_RESIDUAL;
         float *other = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 4);
-        pl_gemm g = product_of(&r, want, x, w, turned);
+        pl_gemm g = product_of(&r, want, x, w, transposed);
         r.step.T = 2;
-        r.step.dropout = turned ? 0.0 : 0.5;
+        r.step.dropout = transposed ? 0.0 : 0.5;
         r.step.site = 3;
         r.step.layer = 1;
         r.scalars.seed = 7;
         r.scalars.step = 9;
         r.scalars.micro_first = 4;
         rig_run(&r);
-        g.then = (pl_then){ .kind = turned ? PL_THEN_SLOPE : PL_THEN_RESIDUAL,
-                            .x = other,
-                            .row = OUT,
-                            .T = 2 };
-        if (!turned)
-            g.then.dropout = (pl_dropout){ .threshold = 1u << 31,
-                                           .scale = 2.0f,
-                                           .seed = 7,
-                                           .step = 9,
-                                           .site = 3,
-                                           .layer = 1,
-                                           .sequence = 4 };
+        g.epilogue = (pl_epilogue){ .kind = transposed ? PL_EPILOGUE_GELU_BWD
+                                                       : PL_EPILOGUE_RESIDUAL,
+                                    .x = other,
+                                    .row = OUT,
+                                    .T = 2 };
+        if (!transposed)
+            g.epilogue.dropout = (pl_dropout){ .threshold = 1u << 31,
+                                               .scale = 2.0f,
+                                               .seed = 7,
+                                               .step = 9,
+                                               .site = 3,
+                                               .layer = 1,
+                                               .sequence = 4 };
         r.context.kernels.gemm(&g, 0, 1);
         assert_memory_equal(y, want, sizeof want);
     }

@@ -4,13 +4,13 @@
 #include "kernels/plain/mask.h"
 #include "kernels/plain/share.h"
 
-/* Elements that pass through the stack on their way from or to 16 bits. */
-enum { PIECE = 256 };
+/* Elements that are converted from or to 16 bits at a time, on the stack. */
+enum { STACK_FLOATS = 256 };
 
 void PL_K(gelu)(const pl_gelu *args, int ith, int nth)
 {
     const pl_storage from = args->x_storage, to = args->y_storage;
-    float x[PIECE], y[PIECE];
+    float x[STACK_FLOATS], y[STACK_FLOATS];
     size_t begin, end;
     share_elements(args->count, ith, nth, &begin, &end);
     if (from == PL_STORE_F32 && to == PL_STORE_F32) {
@@ -18,8 +18,8 @@ void PL_K(gelu)(const pl_gelu *args, int ith, int nth)
              end - begin, args->kind);
         return;
     }
-    for (size_t i = begin; i < end; i += PIECE) {
-        const size_t count = end - i < PIECE ? end - i : PIECE;
+    for (size_t i = begin; i < end; i += STACK_FLOATS) {
+        const size_t count = end - i < STACK_FLOATS ? end - i : STACK_FLOATS;
         widen(x, pl_storage_at(args->x, i, from), count, from);
         gelu(y, x, count, args->kind);
         narrow(pl_storage_at(args->y, i, to), y, count, to);

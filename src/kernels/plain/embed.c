@@ -5,15 +5,15 @@
 #include "kernels/plain/share.h"
 
 /* Elements of a table that are read as float at a time. */
-enum { PIECE = 256 };
+enum { STACK_FLOATS = 256 };
 
 /* x = the stored numbers a and b, element for element. */
 static void add_rows(float *restrict x, const void *a, pl_storage a_storage,
                      const void *b, pl_storage b_storage, size_t count)
 {
-    float word[PIECE], place[PIECE];
-    for (size_t i = 0; i < count; i += PIECE) {
-        const size_t n = count - i < PIECE ? count - i : PIECE;
+    float word[STACK_FLOATS], place[STACK_FLOATS];
+    for (size_t i = 0; i < count; i += STACK_FLOATS) {
+        const size_t n = count - i < STACK_FLOATS ? count - i : STACK_FLOATS;
         widen(word, pl_storage_at(a, i, a_storage), n, a_storage);
         widen(place, pl_storage_at(b, i, b_storage), n, b_storage);
         for (size_t c = 0; c < n; c++)

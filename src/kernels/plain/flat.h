@@ -1,5 +1,6 @@
-/* flat.h: one row times a matrix, which is read once, as it lies. What decoding
- * a token takes is what reading takes. Chains in ascending k, as everywhere. */
+/* flat.h: a vector times a matrix (GEMV), which is read once and in place:
+ * decoding a token takes as long as reading its weights. Chains run in
+ * ascending k, as everywhere. */
 #ifndef PL_KERNELS_PLAIN_FLAT_H
 #define PL_KERNELS_PLAIN_FLAT_H
 
@@ -8,7 +9,7 @@
 
 #include <stddef.h>
 
-/* What a matrix is kept as, and rounded to as it is read. */
+/* How a matrix is stored, and what it is rounded to as it is read. */
 typedef struct flat_kind {
     pl_storage storage, round;
 } flat_kind;
@@ -60,14 +61,14 @@ PL_INLINE vf flat_read(const void *x, size_t i, flat_kind kind)
 #endif
 }
 
-enum { TURNED = 8 }; /* columns that are turned together */
+enum { TRANSPOSED = 8 }; /* columns that are transposed together */
 
-typedef float oct __attribute__((vector_size(32)));
+typedef float float8 __attribute__((vector_size(32)));
 
-/* Eight rows of eight become their columns. */
-PL_INLINE void turn_octs(oct q[8])
+/* Transposes an 8 x 8 matrix, given by its rows. */
+PL_INLINE void transpose_8x8(float8 q[8])
 {
-    oct r[8];
+    float8 r[8];
     PL_UNROLL
     for (int i = 0; i < 8; i += 2) {
         r[i] = __builtin_shufflevector(q[i], q[i + 1], 0, 8, 1, 9, 4, 12, 5,
@@ -87,42 +88,43 @@ PL_INLINE void turn_octs(oct q[8])
     }
     PL_UNROLL
     for (int i = 0; i < 4; i++) {
-        const oct low = q[i], high = q[i + 4];
+        const float8 low = q[i], high = q[i + 4];
         q[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
         q[i + 4] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14,
                                            15);
     }
 }
 
-/* Rows that are read abreast, and how many rows ahead the second cache is told
- * to fetch: memory answers many questions at once, and few of them slowly. */
-enum { ABREAST = 8, ROWS_AHEAD = 32, SECOND_CACHE = 2 };
+/* Rows that are added in one pass, how many rows ahead is prefetched, and the
+ * locality hint for that: the L2 cache. Many outstanding reads are what memory
+ * bandwidth takes. */
+enum { UNROLL_ROWS = 8, PREFETCH_ROWS = 32, INTO_L2 = 2 };
 
-/* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count; kind is
- * constant where this is inlined. */
-PL_INLINE void add_rows(float *restrict acc, const float *restrict a,
-                        const void *restrict b, size_t b_row, size_t K,
-                        size_t count, flat_kind kind)
+/* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count: one axpy per
+ * row of b. kind is constant where this is inlined. */
+PL_INLINE void axpy_rows(float *restrict acc, const float *restrict a,
+                         const void *restrict b, size_t b_row, size_t K,
+                         size_t count, flat_kind kind)
 {
     size_t k = 0;
-    for (; k + ABREAST <= K; k += ABREAST) {
+    for (; k + UNROLL_ROWS <= K; k += UNROLL_ROWS) {
         const size_t at = k * b_row;
         size_t n = 0;
         for (; n + VL <= count; n += VL) {
             vf sum = v_load(acc + n);
             PL_UNROLL
-            for (size_t i = ROWS_AHEAD; i < ROWS_AHEAD + ABREAST; i++)
+            for (size_t i = PREFETCH_ROWS; i < PREFETCH_ROWS + UNROLL_ROWS; i++)
                 __builtin_prefetch(
                     pl_storage_at(b, at + i * b_row + n, kind.storage), 0,
-                    SECOND_CACHE);
+                    INTO_L2);
             PL_UNROLL
-            for (size_t i = 0; i < ABREAST; i++)
+            for (size_t i = 0; i < UNROLL_ROWS; i++)
                 sum = v_fma(v_all(a[k + i]),
                             flat_read(b, at + i * b_row + n, kind), sum);
             v_store(acc + n, sum);
         }
         for (; n < count; n++)
-            for (size_t i = 0; i < ABREAST; i++)
+            for (size_t i = 0; i < UNROLL_ROWS; i++)
                 acc[n] = fma1(a[k + i], flat_get(b, at + i * b_row + n, kind),
                               acc[n]);
     }
@@ -131,8 +133,9 @@ PL_INLINE void add_rows(float *restrict acc, const float *restrict a,
             acc[n] = fma1(a[k], flat_get(b, k * b_row + n, kind), acc[n]);
 }
 
-/* sum += a * b, by pointers since not every set passes such vectors. */
-PL_INLINE void oct_add(oct *sum, float a, const oct *b)
+/* sum += a * b, by pointers since not every instruction set can pass such
+ * vectors by value. */
+PL_INLINE void float8_fma(float8 *sum, float a, const float8 *b)
 {
 #if defined(__FMA__)
     *sum = _mm256_fmadd_ps(_mm256_set1_ps(a), *b, *sum);
@@ -141,19 +144,21 @@ PL_INLINE void oct_add(oct *sum, float a, const oct *b)
 #endif
 }
 
-enum { OCTS = 4, TOGETHER = OCTS * 8 }; /* columns whose chains run abreast */
+/* Columns whose chains run in parallel. */
+enum { DOT_VECTORS = 4, DOT_COLUMNS = DOT_VECTORS * 8 };
 
-/* acc[i] += a[0] b[i, 0], then a[1] b[i, 1], ... for TOGETHER rows of b. */
-PL_INLINE void add_columns(float *acc, const float *a, const void *b,
+/* acc[i] += a[0] b[i, 0], then a[1] b[i, 1], ... for DOT_COLUMNS rows of b: the
+ * dot product of each with a. */
+PL_INLINE void dot_columns(float *acc, const float *a, const void *b,
                            size_t b_col, size_t K, flat_kind kind)
 {
-    oct sum[OCTS];
+    float8 sum[DOT_VECTORS];
     size_t k = 0;
     memcpy(sum, acc, sizeof sum);
     for (; k + 8 <= K; k += 8)
-        for (int j = 0; j < OCTS; j++) {
+        for (int j = 0; j < DOT_VECTORS; j++) {
             const size_t from = (size_t)(8 * j) * b_col + k;
-            oct q[8];
+            float8 q[8];
             PL_UNROLL
             for (size_t i = 0; i < 8; i++) {
                 const void *at = pl_storage_at(b, from + i * b_col,
@@ -164,19 +169,19 @@ PL_INLINE void add_columns(float *acc, const float *a, const void *b,
                     round8((float *)&q[i], at, kind.round);
                 else
                     memcpy(&q[i], at, sizeof q[i]);
-                __builtin_prefetch(pl_storage_at(b,
-                                                 from + (i + TOGETHER) * b_col,
-                                                 kind.storage),
-                                   0, SECOND_CACHE);
+                __builtin_prefetch(
+                    pl_storage_at(b, from + (i + DOT_COLUMNS) * b_col,
+                                  kind.storage),
+                    0, INTO_L2);
             }
-            turn_octs(q);
+            transpose_8x8(q);
             PL_UNROLL
             for (int i = 0; i < 8; i++)
-                oct_add(&sum[j], a[k + (size_t)i], &q[i]);
+                float8_fma(&sum[j], a[k + (size_t)i], &q[i]);
         }
     memcpy(acc, sum, sizeof sum);
     for (; k < K; k++)
-        for (size_t i = 0; i < TOGETHER; i++)
+        for (size_t i = 0; i < DOT_COLUMNS; i++)
             acc[i] = fma1(a[k], flat_get(b, i * b_col + k, kind), acc[i]);
 }
 

@@ -1,4 +1,4 @@
-/* gelu.h: GELU and its slope on rows of floats. */
+/* gelu.h: GELU and its derivative on rows of floats. */
 #ifndef PL_KERNELS_PLAIN_GELU_H
 #define PL_KERNELS_PLAIN_GELU_H
 
@@ -25,14 +25,14 @@ static inline void gelu(float *restrict y, const float *restrict x,
         }
 }
 
-/* Beyond +-16 the slope is 0 or 1 and its terms could overflow. */
+/* Beyond +-16 the derivative is 0 or 1 and its terms could overflow. */
 PL_INLINE float clamp16(float x)
 {
     x = x > 16.0f ? 16.0f : x;
     return x < -16.0f ? -16.0f : x;
 }
 
-PL_INLINE float slope_erf(float x)
+PL_INLINE float gelu_derivative_erf(float x)
 {
     x = clamp16(x);
     float e;
@@ -40,7 +40,7 @@ PL_INLINE float slope_erf(float x)
     return fma1(x * density, e, p);
 }
 
-PL_INLINE float slope_tanh(float x)
+PL_INLINE float gelu_derivative_tanh(float x)
 {
     x = clamp16(x);
     const float s = x * x;
@@ -54,10 +54,10 @@ static inline void gelu_bwd(float *restrict d, const float *restrict x,
 {
     if (kind == PL_GELU_ERF)
         for (size_t i = 0; i < count; i++)
-            d[i] *= slope_erf(x[i]);
+            d[i] *= gelu_derivative_erf(x[i]);
     else
         for (size_t i = 0; i < count; i++)
-            d[i] *= slope_tanh(x[i]);
+            d[i] *= gelu_derivative_tanh(x[i]);
 }
 
 #endif

@@ -123,20 +123,20 @@ PL_INLINE lanes lanes_larger(lanes l, lanes x)
     return l;
 }
 
-/* The largest element: the same in any order, so that four run abreast. NaN
- * or some element where one is NaN. */
+/* The largest element. It is the same in any order, so that four groups of
+ * lanes run in parallel. NaN or some element where one is NaN. */
 PL_INLINE float lanes_max(const float *x, size_t count)
 {
-    enum { ABREAST = 4 };
-    lanes l[ABREAST];
+    enum { UNROLL = 4 };
+    lanes l[UNROLL];
     float each[LANES], most = -INFINITY;
     size_t j = 0;
     PL_UNROLL
-    for (int i = 0; i < ABREAST; i++)
+    for (int i = 0; i < UNROLL; i++)
         l[i] = lanes_all(-INFINITY);
-    for (; j + ABREAST * LANES <= count; j += ABREAST * LANES) {
+    for (; j + UNROLL * LANES <= count; j += UNROLL * LANES) {
         PL_UNROLL
-        for (int i = 0; i < ABREAST; i++)
+        for (int i = 0; i < UNROLL; i++)
             l[i] = lanes_larger(l[i], lanes_load(x + j + i * LANES));
     }
     for (; j + LANES <= count; j += LANES)
@@ -144,7 +144,7 @@ PL_INLINE float lanes_max(const float *x, size_t count)
     if (j < count)
         l[0] = lanes_larger(l[0], lanes_load_part(x + j, count - j, -INFINITY));
     PL_UNROLL
-    for (int i = 1; i < ABREAST; i++)
+    for (int i = 1; i < UNROLL; i++)
         l[0] = lanes_larger(l[0], l[i]);
     memcpy(each, &l[0], sizeof each);
     for (int i = 0; i < LANES; i++)

@@ -6,8 +6,8 @@
 
 static const float eps = 1e-5f;
 
-/* Elements that pass through the stack on their way to 16 bits. */
-enum { PIECE = 256 };
+/* Elements that are converted to 16 bits at a time, on the stack. */
+enum { STACK_FLOATS = 256 };
 
 /* Elements of one row, from the first that each pointer points to. */
 static void normalise(float *restrict y, const float *restrict x,
@@ -26,7 +26,7 @@ void PL_K(layernorm)(const pl_layernorm *args, int ith, int nth)
 {
     const size_t C = args->C;
     const float *weight = args->weight, *bias = args->bias;
-    float piece[PIECE];
+    float piece[STACK_FLOATS];
     size_t begin, end;
     pl_threads_slice(args->rows, ith, nth, &begin, &end);
     for (size_t r = begin; r < end; r++) {
@@ -38,8 +38,9 @@ void PL_K(layernorm)(const pl_layernorm *args, int ith, int nth)
         if (args->y_storage == PL_STORE_F32)
             normalise(y, x, weight, bias, C, mean, rstd);
         else
-            for (size_t c = 0; c < C; c += PIECE) {
-                const size_t count = C - c < PIECE ? C - c : PIECE;
+            for (size_t c = 0; c < C; c += STACK_FLOATS) {
+                const size_t count = C - c < STACK_FLOATS ? C - c
+                                                          : STACK_FLOATS;
                 normalise(piece, x + c, weight + c, bias ? bias + c : NULL,
                           count, mean, rstd);
                 narrow(pl_storage_at(y, c, args->y_storage), piece, count,

@@ -8,7 +8,7 @@
 enum { CHUNK = 64 * LANES };
 
 /* x[c] = exp(x[c] - max); returns their sum. */
-static float exponentials(float *x, size_t V, float max)
+static float exp_and_sum(float *x, size_t V, float max)
 {
     lanes sum = lanes_all(0);
     for (size_t begin = 0; begin < V; begin += CHUNK) {
@@ -24,7 +24,7 @@ static float exponentials(float *x, size_t V, float max)
 static float cross_entropy_row(float *x, size_t V, size_t target, float scale)
 {
     const float max = lanes_max(x, V), logit = x[target];
-    const float sum = exponentials(x, V, max), inverse = 1.0f / sum;
+    const float sum = exp_and_sum(x, V, max), inverse = 1.0f / sum;
     if (scale != 0.0f) {
         const float at_target = (x[target] * inverse - 1.0f) * scale;
         for (size_t c = 0; c < V; c++)

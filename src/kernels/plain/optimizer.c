@@ -84,10 +84,10 @@ static void adamw_step(const pl_adamw *args, float *restrict w,
 
 enum { BLOCK = PL_QUANT_BLOCK };
 
-/* words[i]: the chance of the call's element `first` + i; both firsts are
- * multiples of 4. */
-static void chances(const pl_adamw *a, pl_rounded what, size_t first,
-                    uint32_t words[BLOCK])
+/* words[i]: the random word for the stochastic rounding of the call's element
+ * `first` + i; both firsts are multiples of 4. */
+static void random_words(const pl_adamw *a, pl_rounded what, size_t first,
+                         uint32_t words[BLOCK])
 {
     enum { QUADS = BLOCK / 4 };
     const uint32_t key[2] = { a->seed, PL_RNG_ROUND }, step = a->step,
@@ -176,11 +176,11 @@ static void write_codes(const pl_adamw *a, size_t first, size_t count,
         root[i] = sqrtf(v[i]);
     }
     const float m_scale = largest(size), v_scale = largest(root);
-    chances(a, PL_ROUNDED_MEAN, first, words);
+    random_words(a, PL_ROUNDED_MEAN, first, words);
     codes_of(code, size, m_scale, 127, words);
     for (size_t i = 0; i < count; i++)
         mc[i] = (int8_t)(m[i] < 0.0f ? -code[i] : code[i]);
-    chances(a, PL_ROUNDED_SQUARE, first, words);
+    random_words(a, PL_ROUNDED_SQUARE, first, words);
     codes_of(code, root, v_scale, 255, words);
     const int32_t least = v_scale > 0.0f ? 1 : 0;
     for (size_t i = 0; i < count; i++) {
@@ -207,7 +207,7 @@ static void adamw_block(const pl_adamw *a, size_t first, size_t count)
     }
     adamw_step(a, w_at, a->g + first, m_at, v_at, count);
     if (a->w_bf16) {
-        chances(a, PL_ROUNDED_WEIGHT, first, words);
+        random_words(a, PL_ROUNDED_WEIGHT, first, words);
         keep_bf16(a->w_bf16 + first, w, words, count);
     }
     if (a->m_codes)

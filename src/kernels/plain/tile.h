@@ -1,12 +1,23 @@
-/* tile.h: the tiles of a matrix product, which gemm.c and attention.c share.
+/* tile.h: the micro-kernel of a matrix product C = A B and the packing around
+ * it, which gemm.c and attention.c share. The names MR, NR, KC and MC are those
+ * of BLIS and other BLAS libraries.
  *
- * C is cut into tiles of MR x NR whose accumulators live in registers. Columns
- * of B, KC rows of them at most at a time, are packed as float in panels of
- * NR. A is read where it
- * lies if its rows do; otherwise, and if it is kept in 16 bits, some rows at a
- * time are copied as float. Each element of C is one chain in ascending k
- * wherever the tiles begin: rows left over use smaller tiles, columns left over
- * run on zeros in a scratch tile, and a cut chain is carried on from C. */
+ *                        NR columns
+ *                      +------------+
+ *      KC, along k     |  panel of  |   B as float32: up to KC rows of NR,
+ *          ->          |     B      |   one row after the other
+ *   +--------------+   +------------+
+ *   |  MR rows of  |   |  tile of C |   MR x NR accumulators, all of them in
+ *   |      A       |   |            |   registers
+ *   +--------------+   +------------+
+ *
+ * For each k a tile loads one row of the panel, broadcasts MR elements of A and
+ * does one fused multiply-add per accumulator. A is read in place if its rows
+ * are contiguous float32; otherwise up to MC rows of it are first copied, as
+ * float32. Every element of C is one chain of multiply-adds in ascending k,
+ * whichever tile it is in: rows that are left over use smaller tiles, columns
+ * that are left over are padded with zeros in a scratch tile, and a chain that
+ * was cut after KC terms is continued from what C holds. */
 #ifndef PL_KERNELS_PLAIN_TILE_H
 #define PL_KERNELS_PLAIN_TILE_H
 
@@ -24,25 +35,25 @@ enum { MR = 6 };
 enum { MR = 4 };
 #endif
 enum { NV = 2, NR = NV * VL, KC = PL_GEMM_DEPTH, PACK_FROM_ROWS = 16 };
-/* Rows of A that are copied together, on the stack or in scratch: whole tiles
- * in every set. */
-enum { MA_FEW = 24, MA_MANY = 96 };
-/* A panel, and a vector more so that panels don't all meet in one set of a
- * cache. */
+/* MC, the rows of A that are copied together: on the stack, or in the product's
+ * scratch. Both are whole tiles in every instruction set. */
+enum { MC_STACK = 24, MC_SCRATCH = 96 };
+/* The stride from one panel to the next: a vector more than a panel, so that
+ * the panels don't all begin in the same set of the L1 cache. */
 enum { PANEL = KC * NR + VL };
 
-/* Rows of A beside a packed (or plain) panel of B into a tile of C. */
+/* Rows of A times a panel of B (packed, or in place) into a tile of C. */
 typedef struct tile_job {
     size_t K;
     const float *a;
     size_t a_row, a_col;
     const float *b; /* K rows of NR, b_row apart */
     size_t b_row;
-    const float *from; /* what the chains start from; NULL: +0 */
+    const float *from; /* initial values of the chains; NULL: +0 */
     size_t from_row;
     float *c;
     size_t c_row;
-    const float *soon; /* the part of C that is needed next */
+    const float *prefetch; /* the tile of C that is needed next */
 } tile_job;
 
 /* rows, vectors, a_row or a_col are constants where this is inlined. */
@@ -65,7 +76,7 @@ PL_INLINE void tile_run(const int rows, const int vectors, const tile_job *t,
         PL_UNROLL
         for (int j = 0; j < vectors; j++)
             __builtin_prefetch(
-                t->soon + (size_t)i * t->c_row + (size_t)(j * VL), 1);
+                t->prefetch + (size_t)i * t->c_row + (size_t)(j * VL), 1);
     }
     for (size_t k = t->K; k; k--) {
         vf bv[NV];
@@ -113,8 +124,8 @@ TILE(2)
 TILE(1)
 #undef TILE
 
-/* The tallest tile that `rows` rows fill, of NR columns or of one vector;
- * returns how many it took. */
+/* Runs the tallest tile that `rows` rows fill, NR or (thin) VL columns wide;
+ * returns its number of rows. */
 static size_t tile_step(const tile_job *t, size_t rows, int thin)
 {
     if (rows >= MR) {
@@ -135,8 +146,8 @@ static size_t tile_step(const tile_job *t, size_t rows, int thin)
     return 1;
 }
 
-/* A tile of `columns` columns; other than NR or VL of them go through a scratch
- * tile padded with 0. */
+/* The same for a tile of `columns` columns. Any number other than NR or VL goes
+ * through a scratch tile that is padded with zeros. */
 static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
 {
     const int thin = columns <= VL;
@@ -156,18 +167,19 @@ static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
     return done;
 }
 
-/* What a product needs beside its operands. */
-typedef struct tile_room {
-    float *panels; /* for `columns` columns: a multiple of NR */
-    size_t panel;  /* floats from one to the next */
+/* The workspace of a product. */
+typedef struct tile_work {
+    float *panels; /* packed B: `columns` columns, a multiple of NR */
+    size_t panel;  /* stride from one panel to the next, in floats */
     size_t columns;
-    float *strip; /* of a C of 16 bits: `strip_floats`, 0 if there is none */
+    float *strip; /* float32 accumulators of a C of 16 bits: strip_floats, or
+                   * 0 if C is float32 */
     size_t strip_floats;
-    float *a; /* a_rows * KC: of A; while packing, columns of B */
+    float *a; /* packed A, a_rows * KC; while B is packed, columns of B */
     size_t a_rows;
-} tile_room;
+} tile_work;
 
-/* Rows of B as float, rounded if they are to be. */
+/* Converts rows of B to float32, rounded to g->b_round if B is float32. */
 static void tile_read_b(float *to, size_t to_row, const pl_gemm *g,
                         const void *b, size_t row, size_t rows, size_t count)
 {
@@ -177,15 +189,16 @@ static void tile_read_b(float *to, size_t to_row, const pl_gemm *g,
         widen_rows(to, to_row, b, row, rows, count, g->b_storage);
 }
 
-/* panel[k * NR + i] = s[i * s_row + k] for eight columns i. */
-PL_INLINE void tile_turn(float *panel, const float *s, size_t s_row, size_t K)
+/* Transposes eight columns of B: panel[k * NR + i] = s[i * s_row + k]. */
+PL_INLINE void tile_transpose(float *panel, const float *s, size_t s_row,
+                              size_t K)
 {
     size_t k = 0;
     for (; k + 8 <= K; k += 8) {
-        oct q[8];
+        float8 q[8];
         for (size_t i = 0; i < 8; i++)
             memcpy(&q[i], s + i * s_row + k, sizeof q[i]);
-        turn_octs(q);
+        transpose_8x8(q);
         for (size_t i = 0; i < 8; i++)
             memcpy(panel + (k + i) * NR, &q[i], sizeof q[i]);
     }
@@ -194,22 +207,24 @@ PL_INLINE void tile_turn(float *panel, const float *s, size_t s_row, size_t K)
             panel[k * NR + i] = s[i * s_row + k];
 }
 
-/* panel[k * NR + n] = b(k, n) for a B whose columns are rows. Other than
- * float32 as it is, some of them at a time are first made that. */
-static void tile_pack_turned(float *panel, float *turned, const pl_gemm *g,
-                             const void *b, size_t K, size_t columns)
+/* panel[k * NR + n] = b(k, n) for a B that is stored transposed (its columns
+ * are contiguous). Unless it is used as the float32 that it is, TRANSPOSED
+ * columns at a time are first converted, in `converted`. */
+static void tile_pack_b_transposed(float *panel, float *converted,
+                                   const pl_gemm *g, const void *b, size_t K,
+                                   size_t columns)
 {
     const int as_is = g->b_storage == PL_STORE_F32 &&
                       g->b_round == PL_STORE_F32;
-    for (size_t n = 0; n < columns; n += TURNED) {
-        const size_t wide = columns - n < TURNED ? columns - n : TURNED;
+    for (size_t n = 0; n < columns; n += TRANSPOSED) {
+        const size_t wide = columns - n < TRANSPOSED ? columns - n : TRANSPOSED;
         const void *from = pl_storage_at(b, n * g->b_col, g->b_storage);
         if (!as_is)
-            tile_read_b(turned, KC, g, from, g->b_col, wide, K);
-        const float *s = as_is ? from : turned;
+            tile_read_b(converted, KC, g, from, g->b_col, wide, K);
+        const float *s = as_is ? from : converted;
         const size_t s_row = as_is ? g->b_col : KC;
-        if (wide == TURNED)
-            tile_turn(panel + n, s, s_row, K);
+        if (wide == TRANSPOSED)
+            tile_transpose(panel + n, s, s_row, K);
         else
             for (size_t i = 0; i < wide; i++)
                 for (size_t k = 0; k < K; k++)
@@ -220,30 +235,31 @@ static void tile_pack_turned(float *panel, float *turned, const pl_gemm *g,
 /* Rows m .. m + rows - 1 and columns n .. n + columns - 1 of C. */
 typedef struct tile_part {
     size_t m, rows, n, columns;
-    float *c; /* element (m, n), or of the strip that stands for it */
+    float *c; /* element (m, n) of C, or of the strip that stands for it */
     size_t c_row;
 } tile_part;
 
-/* Elements that are read soon; beyond the end of memory they do no harm. */
-static void tile_fetch(const void *from, size_t at, size_t count,
-                       pl_storage storage)
+/* Prefetches elements; addresses beyond the end of memory do no harm. */
+static void tile_prefetch(const void *from, size_t at, size_t count,
+                          pl_storage storage)
 {
     const size_t line = 64 / pl_storage_bytes(storage);
     for (size_t i = 0; i < count; i += line)
         __builtin_prefetch(pl_storage_at(from, at + i, storage), 0);
 }
 
-/* A's rows as columns, tile by tile: group g of MR rows has element (m, k) at
- * (g * KC + k) * MR + m. A tile then reads one line after the other. */
-static void tile_turn_a(float *to, const pl_gemm *g, const void *a, size_t rows,
-                        size_t K)
+/* Packs a transposed A, tile by tile: the i-th group of MR rows has its element
+ * (m, k) at (i * KC + k) * MR + m, so that a tile reads consecutive cache
+ * lines. */
+static void tile_pack_a_transposed(float *to, const pl_gemm *g, const void *a,
+                                   size_t rows, size_t K)
 {
     enum { AHEAD = 8 };
     for (size_t k = 0; k < K; k++) {
         const void *from = pl_storage_at(a, k * g->a_col, g->a_storage);
-        float wide[MA_MANY];
+        float wide[MC_SCRATCH];
         const float *row = from;
-        tile_fetch(from, AHEAD * g->a_col, rows, g->a_storage);
+        tile_prefetch(from, AHEAD * g->a_col, rows, g->a_storage);
         if (g->a_storage != PL_STORE_F32) {
             widen(wide, from, rows, g->a_storage);
             row = wide;
@@ -256,53 +272,56 @@ static void tile_turn_a(float *to, const pl_gemm *g, const void *a, size_t rows,
     }
 }
 
-/* Whether rows so many floats apart lie in the same set of the first cache,
- * which has room for fewer than a tile reads at once. */
-static int rows_meet(size_t row)
+/* Whether rows with this stride, in floats, map to the same set of the L1
+ * cache, which has fewer ways than a tile reads lines at once: the rows would
+ * evict each other. */
+static int stride_aliases_in_l1(size_t stride)
 {
     enum { WAY_BYTES = 4096 };
-    return row && row * sizeof(float) % WAY_BYTES == 0;
+    return stride && stride * sizeof(float) % WAY_BYTES == 0;
 }
 
-/* A's elements (m .., k ..) as float: where they lie, or in the room. Columns
- * of A are rows of pages apart, so they are copied even if they are float, and
- * so are rows that would drive each other out of the cache, if they fit. */
-static void tile_find_a(tile_job *t, const tile_room *room, const pl_gemm *g,
+/* Lets t->a point to A's elements (m .., k ..) as float32: in place, or packed
+ * in the workspace. A transposed A is packed even if it is float32, since each
+ * step along k would touch another page; and so are rows that would evict each
+ * other from the L1 cache, if they fit. */
+static void tile_pack_a(tile_job *t, const tile_work *work, const pl_gemm *g,
                         size_t m, size_t rows, size_t k)
 {
     const void *a = pl_storage_at(g->a, m * g->a_row + k * g->a_col,
                                   g->a_storage);
-    t->a = room->a;
+    t->a = work->a;
     t->a_row = 1;
     t->a_col = MR;
     if (g->a_col != 1) {
-        tile_turn_a(room->a, g, a, rows, t->K);
+        tile_pack_a_transposed(work->a, g, a, rows, t->K);
         return;
     }
     t->a_col = 1;
     t->a_row = KC;
-    if (g->a_storage != PL_STORE_F32 || (t->K <= KC && rows_meet(g->a_row))) {
-        widen_rows(room->a, KC, a, g->a_row, rows, t->K, g->a_storage);
+    if (g->a_storage != PL_STORE_F32 ||
+        (t->K <= KC && stride_aliases_in_l1(g->a_row))) {
+        widen_rows(work->a, KC, a, g->a_row, rows, t->K, g->a_storage);
         return;
     }
     t->a = a;
     t->a_row = g->a_row;
 }
 
-/* A block of K on a part of C. b: where B's rows of the block lie, if they
- * are used without packing. */
-static void tile_block(const tile_room *room, const pl_gemm *g,
+/* Adds K terms, from k on, to a part of C. b: B's rows k .. in place, if they
+ * are used without packing; else NULL. */
+static void tile_block(const tile_work *work, const pl_gemm *g,
                        const tile_part *p, size_t k, size_t K, const float *b)
 {
-    const size_t most = room->a_rows;
+    const size_t most = work->a_rows;
     for (size_t m = 0; m < p->rows; m += most) {
         const size_t rows = p->rows - m < most ? p->rows - m : most;
         tile_job t = { .K = K, .b_row = b ? g->b_row : NR, .c_row = p->c_row };
-        tile_find_a(&t, room, g, p->m + m, rows, k);
+        tile_pack_a(&t, work, g, p->m + m, rows, k);
         const float *a = t.a;
         for (size_t n = 0; n < p->columns; n += NR) {
             const size_t columns = p->columns - n < NR ? p->columns - n : NR;
-            t.b = b ? b + n : room->panels + n / NR * room->panel;
+            t.b = b ? b + n : work->panels + n / NR * work->panel;
             for (size_t i = 0, done; i < rows; i += done) {
                 t.a = t.a_col == 1 ? a + i * t.a_row
                                    : a + i / MR * MR * KC + i % MR;
@@ -313,10 +332,10 @@ static void tile_block(const tile_room *room, const pl_gemm *g,
                 } else if (g->start == PL_GEMM_BIAS) {
                     t.from = g->bias + p->n + n;
                 }
-                t.soon = t.from != t.c         ? t.c
-                         : i + MR < rows       ? t.c + MR * p->c_row
-                         : n + NR < p->columns ? t.c - i * p->c_row + NR
-                                               : t.c + MR * p->c_row - n;
+                t.prefetch = t.from != t.c         ? t.c
+                             : i + MR < rows       ? t.c + MR * p->c_row
+                             : n + NR < p->columns ? t.c - i * p->c_row + NR
+                                                   : t.c + MR * p->c_row - n;
                 done = tile_step_wide(&t, rows - i, columns);
             }
         }

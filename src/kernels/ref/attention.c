@@ -75,8 +75,9 @@ void pl_ref_attention(const pl_attention *args, int ith, int nth)
 }
 
 /* drop(p) and ds of query i and key j of (b, h). */
-static void weight_and_slope(const pl_attention_bwd *args, size_t b, size_t h,
-                             size_t i, size_t j, double *weight, double *slope)
+static void weight_and_gradient(const pl_attention_bwd *args, size_t b,
+                                size_t h, size_t i, size_t j, double *weight,
+                                double *dscore)
 {
     const size_t D = args->D, C = args->H * D;
     const rows qkv = { args->qkv, args->qkv_storage },
@@ -91,7 +92,7 @@ static void weight_and_slope(const pl_attention_bwd *args, size_t b, size_t h,
     const double dp = ref_dropped(&args->dropout, h << 20, b, i, j,
                                   dot(dout, at, qkv, kj + C, D));
     *weight = ref_dropped(&args->dropout, h << 20, b, i, j, p);
-    *slope = p * (dp - dot(dout, at, out, at, D)) * scale;
+    *dscore = p * (dp - dot(dout, at, out, at, D)) * scale;
 }
 
 /* Row t of dq (over keys up to t), dk and dv (over queries from t on). */
@@ -104,19 +105,19 @@ static void backward_row(const pl_attention_bwd *args, size_t b, size_t h,
     const float *dout = args->dout + b * T * C + h * D;
     float *dq = args->dqkv + (b * T + t) * 3 * C + h * D;
     float *dk = dq + C, *dv = dk + C;
-    double weight, slope;
+    double weight, dscore;
     for (size_t begin = 0; begin < D; begin += PART) {
         const size_t width = D - begin < PART ? D - begin : PART;
         double sum_q[PART] = { 0 }, sum_k[PART] = { 0 }, sum_v[PART] = { 0 };
         for (size_t j = 0; j <= t; j++) {
-            weight_and_slope(args, b, h, t, j, &weight, &slope);
+            weight_and_gradient(args, b, h, t, j, &weight, &dscore);
             for (size_t d = 0; d < width; d++)
-                sum_q[d] += slope * get(qkv, k + j * 3 * C + begin + d);
+                sum_q[d] += dscore * get(qkv, k + j * 3 * C + begin + d);
         }
         for (size_t i = t; i < T; i++) {
-            weight_and_slope(args, b, h, i, t, &weight, &slope);
+            weight_and_gradient(args, b, h, i, t, &weight, &dscore);
             for (size_t d = 0; d < width; d++) {
-                sum_k[d] += slope * get(qkv, q + i * 3 * C + begin + d);
+                sum_k[d] += dscore * get(qkv, q + i * 3 * C + begin + d);
                 sum_v[d] += weight * (double)dout[i * C + begin + d];
             }
         }

@@ -10,7 +10,7 @@ static double gelu(pl_gelu_kind kind, double x)
     return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-static double gelu_slope(pl_gelu_kind kind, double x)
+static double gelu_derivative(pl_gelu_kind kind, double x)
 {
     if (kind == PL_GELU_ERF)
         return 0.5 * (1 + erf(x * M_SQRT1_2)) +
@@ -32,29 +32,32 @@ void pl_ref_gelu(const pl_gelu *args, int ith, int nth)
     }
 }
 
-void pl_ref_then(const pl_gemm *args)
+void pl_ref_epilogue(const pl_gemm *args)
 {
-    const pl_then *then = &args->then;
+    const pl_epilogue *epilogue = &args->epilogue;
     for (size_t i = 0; i < args->M * args->N; i++) {
         const size_t m = i / args->N, n = i % args->N, at = m * args->c_row + n,
-                     other = m * then->row + n, row = then->position + m;
+                     other = m * epilogue->row + n,
+                     row = epilogue->position + m;
         const float c = pl_storage_get(args->c, at, args->c_storage);
         double x = 0;
-        if (then->kind >= PL_THEN_SLOPE)
-            x = (double)pl_storage_get(then->x, other, then->x_storage);
-        if (then->kind == PL_THEN_GELU && then->y)
-            pl_storage_put(then->y, other, (float)gelu(then->gelu, (double)c),
-                           then->y_storage);
-        else if (then->kind == PL_THEN_GELU)
-            pl_storage_put(args->c, at, (float)gelu(then->gelu, (double)c),
+        if (epilogue->kind >= PL_EPILOGUE_GELU_BWD)
+            x = (double)pl_storage_get(epilogue->x, other, epilogue->x_storage);
+        if (epilogue->kind == PL_EPILOGUE_GELU && epilogue->y)
+            pl_storage_put(epilogue->y, other,
+                           (float)gelu(epilogue->gelu, (double)c),
+                           epilogue->y_storage);
+        else if (epilogue->kind == PL_EPILOGUE_GELU)
+            pl_storage_put(args->c, at, (float)gelu(epilogue->gelu, (double)c),
                            args->c_storage);
-        else if (then->kind == PL_THEN_SLOPE)
-            ((float *)args->c)[at] = (float)((double)c *
-                                             gelu_slope(then->gelu, x));
-        else if (then->kind == PL_THEN_RESIDUAL)
+        else if (epilogue->kind == PL_EPILOGUE_GELU_BWD)
             ((float *)args->c)[at] =
-                (float)x + (float)ref_dropped(&then->dropout, 0, row / then->T,
-                                              row % then->T, n, (double)c);
+                (float)((double)c * gelu_derivative(epilogue->gelu, x));
+        else if (epilogue->kind == PL_EPILOGUE_RESIDUAL)
+            ((float *)args->c)[at] =
+                (float)x + (float)ref_dropped(&epilogue->dropout, 0,
+                                              row / epilogue->T,
+                                              row % epilogue->T, n, (double)c);
     }
 }
 

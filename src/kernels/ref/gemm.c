@@ -29,7 +29,7 @@ void pl_ref_gemm(const pl_gemm *args, int ith, int nth)
                 sum += product(args, m, n, k);
             pl_storage_put(args->c, at, (float)sum, args->c_storage);
         }
-    pl_ref_then(args);
+    pl_ref_epilogue(args);
 }
 
 void pl_ref_column_sum(const pl_column_sum *args, int ith, int nth)

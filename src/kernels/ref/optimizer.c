@@ -51,7 +51,7 @@ void pl_ref_clear(const pl_clear *args, int ith, int nth)
         args->x[i] = 0.0f;
 }
 
-/* The chance of the call's element i. */
+/* The random word for the stochastic rounding of the call's element i. */
 static uint32_t word_of(const pl_adamw *args, pl_rounded what, size_t i)
 {
     uint32_t word[4];
@@ -61,7 +61,7 @@ static uint32_t word_of(const pl_adamw *args, pl_rounded what, size_t i)
     return word[i % 4];
 }
 
-static uint16_t by_chance_bf16(float x, uint32_t word)
+static uint16_t stochastic_bf16(float x, uint32_t word)
 {
     const uint32_t u = pl_float_bits(x);
     if (x != x)
@@ -69,8 +69,8 @@ static uint16_t by_chance_bf16(float x, uint32_t word)
     return (uint16_t)((u + (word >> 16)) >> 16);
 }
 
-/* The code of a magnitude, 0 .. most. */
-static int by_chance_code(float x, float scale, int most, uint32_t word)
+/* The quantized code of a magnitude, 0 .. most. */
+static int stochastic_code(float x, float scale, int most, uint32_t word)
 {
     const float end = (float)(most * most);
     float y = x * (scale > 0.0f ? end / scale : 0.0f);
@@ -119,8 +119,8 @@ static void step_one(const pl_adamw *args, size_t i, float *m, float *v)
     *v = *v * args->beta2 + g * g * args->beta2_rest;
     w -= args->step_size * *m / (sqrtf(*v) / args->root_correction + args->eps);
     if (args->w_bf16)
-        args->w_bf16[i] = by_chance_bf16(w,
-                                         word_of(args, PL_ROUNDED_WEIGHT, i));
+        args->w_bf16[i] = stochastic_bf16(w,
+                                          word_of(args, PL_ROUNDED_WEIGHT, i));
     else
         args->w[i] = w;
     if (args->copy)
@@ -140,10 +140,10 @@ static void keep_codes(const pl_adamw *args, size_t first, size_t count,
     const float scale_m = scale_of(most_m), scale_v = scale_of(most_v);
     for (size_t i = 0; i < count; i++) {
         const size_t at = first + i;
-        const int cm = by_chance_code(fabsf(m[i]), scale_m, 127,
-                                      word_of(args, PL_ROUNDED_MEAN, at));
-        const int cv = by_chance_code(sqrtf(v[i]), scale_v, 255,
-                                      word_of(args, PL_ROUNDED_SQUARE, at));
+        const int cm = stochastic_code(fabsf(m[i]), scale_m, 127,
+                                       word_of(args, PL_ROUNDED_MEAN, at));
+        const int cv = stochastic_code(sqrtf(v[i]), scale_v, 255,
+                                       word_of(args, PL_ROUNDED_SQUARE, at));
         args->m_codes[at] = (int8_t)(m[i] < 0 ? -cm : cm);
         args->v_codes[at] = (uint8_t)(cv == 0 && scale_v > 0 && v[i] > 0 ? 1
                                                                          : cv);

@@ -11,8 +11,8 @@
 PL_KERNEL_TABLE(PL_REF_DECLARE)
 #undef PL_REF_DECLARE
 
-/* args->then, on the whole of C. */
-void pl_ref_then(const pl_gemm *args);
+/* args->epilogue, on the whole of C. */
+void pl_ref_epilogue(const pl_gemm *args);
 
 /* drop(x) for element (row, column) of a sequence; `high` is head << 20 in
  * attention and 0 elsewhere. */
