@@ -1,19 +1,32 @@
-/* fit.c: bisection over levels for every micro-batch and a few chunk sizes.
+/* fit.c: the search for the fastest layout that fits the budget.
  *
- * More recomputation is always fewer bytes, and nearly always more time, so for
- * a micro-batch the best levels are the first on the way from "keep all" to
- * "keep x only" that fit. The way has 3 L stations: station q has q % L layers
- * (the first ones) one level above the others. Of a small model, whose steps
- * cost more than their work, a later level may be faster: those at which all
- * layers agree are looked at too. */
+ *   for each micro-batch that divides the batch        (search_micro)
+ *     for each of up to three sizes of chunks
+ *       bisection over the levels of the layers        (search_levels)
+ *         write the step lists, place them, add up
+ *         the cost of their steps                      (price)
+ *
+ *   q     levels of the layers (here 4)      Candidate q: q / L is the level of
+ *   0     0 0 0 0    most bytes, fastest     all layers, and the first q % L of
+ *   1     1 0 0 0        |                   them are one level higher. Each
+ *   2     1 1 0 0        |                   candidate recomputes more and
+ *   ...                  v                   needs fewer bytes than the one
+ *   12    3 3 3 3    fewest bytes, slowest   before, so the first that fits is
+ *                                            found by bisection.
+ *
+ * In a small model, where the fixed cost of the steps is 5 % of an update or
+ * more, a higher level may be faster: there the later candidates in which all
+ * layers have one level are tried too. Of layouts that are equally fast, within
+ * 0.5 %, the smallest is taken. */
 #include "model/fit.h"
 #include "base/check.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Rows of logits, rows of an MLP, columns of weights: from comfortable to
- * frugal. Of a short sequence, frugal is an eighth. */
+/* The sizes of chunks: rows of logits, rows of the MLP, and columns of weights
+ * that are packed at once. There are three choices, from large to small; the
+ * smallest has at most an eighth of a sequence's rows. */
 typedef struct chunk_rows {
     size_t logits, mlp, packed;
 } chunk_rows;
@@ -66,7 +79,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void set_station(const search *s, size_t q)
+static void set_levels(const search *s, size_t q)
 {
     size_t L = s->shape->L;
     if (s->wish->keep_levels) {
@@ -77,13 +90,13 @@ static void set_station(const search *s, size_t q)
         s->levels[l] = (uint8_t)(q / L + (l < q % L));
 }
 
-static size_t stations(const search *s)
+static size_t candidates(const search *s)
 {
     size_t most_level = s->wish->no_products ? 1 : PL_MAX_LEVEL;
     return s->wish->keep_levels ? 1 : most_level * s->shape->L + 1;
 }
 
-/* Builds one layout and prices it. */
+/* Builds one layout: its bytes, and by the cost model its time. */
 static pl_status price(const search *s, size_t micro, int chunk, size_t q,
                        pl_fit_option *option)
 {
@@ -96,7 +109,7 @@ static pl_status price(const search *s, size_t micro, int chunk, size_t q,
     layout.mlp_rows = smaller(layout.mlp_rows, rows.mlp);
     layout.pack_columns = smaller(layout.pack_columns, rows.packed);
     layout.levels = s->levels;
-    set_station(s, q);
+    set_levels(s, q);
     pl_status status = pl_gpt_make_training(&gpt, s->shape, &layout, &heap,
                                             s->err);
     if (!status) {
@@ -129,11 +142,11 @@ static void note_smallest(const search *s, const pl_fit_option *option)
         keep(s, &s->fit->smallest, option);
 }
 
-/* The first station that fits, for one micro-batch and chunk size. */
+/* The fastest candidate that fits, for one micro-batch and size of chunks. */
 static pl_status search_levels(const search *s, size_t micro, int chunk,
                                pl_fit_option *best, int *found)
 {
-    size_t low = 0, high = stations(s) - 1, budget = s->wish->budget_bytes;
+    size_t low = 0, high = candidates(s) - 1, budget = s->wish->budget_bytes;
     *found = 0;
     pl_status status = price(s, micro, chunk, high, best);
     if (status)
@@ -157,7 +170,7 @@ static pl_status search_levels(const search *s, size_t micro, int chunk,
     if (status || best->wait_share < 0.05)
         return status;
     double seconds = best->update_seconds;
-    for (size_t q = (low / L + 1) * L; q < stations(s) && !status; q += L) {
+    for (size_t q = (low / L + 1) * L; q < candidates(s) && !status; q += L) {
         status = price(s, micro, chunk, q, best);
         if (!status && best->update_seconds < seconds) {
             seconds = best->update_seconds;
@@ -170,7 +183,8 @@ static pl_status search_levels(const search *s, size_t micro, int chunk,
 static void consider(const search *s, const pl_fit_option *option)
 {
     pl_fit *fit = s->fit;
-    /* what is as fast within the model's noise goes to the fewer bytes */
+    /* of layouts that are equally fast, within the cost model's noise, the one
+     * with fewer bytes is better */
     const double same = 1.005, time = option->update_seconds;
     const double fastest = !fit->fits || time < fit->fastest_seconds
                                ? time
@@ -200,7 +214,7 @@ static void consider(const search *s, const pl_fit_option *option)
 
 static pl_status search_micro(const search *s, size_t micro)
 {
-    /* many small chunks of many rows would make a long list for little */
+    /* small chunks of many rows would make a long step list and save little */
     int most = micro == 1 ? CHUNKS : CHUNKS - 1;
     for (int chunk = 0; chunk < most; chunk++) {
         pl_fit_option option;
@@ -280,7 +294,7 @@ pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
         status = search_all(&s);
     if (status || !fit->fits || wish->literal)
         return status;
-    /* a search that finds room early sees no frugal layout */
+    /* a search that found a layout early has not tried the small ones */
     pl_fit_option smallest;
     status = pl_fit_smallest(&smallest, shape, base, wish, rates, heap, err);
     if (!status && smallest.arena_bytes < fit->smallest.arena_bytes)
@@ -292,8 +306,10 @@ pl_status pl_fit_smallest(pl_fit_option *smallest, const pl_shape *shape,
                           const pl_gpt_layout *base, const pl_fit_wish *wish,
                           const pl_rates *rates, pl_heap *heap, pl_error *err)
 {
-    /* one sequence at a time, or all of a few: then nothing waits for the rest
-     * of the batch, which of many saves less than their activations take */
+    /* One sequence at a time; or, if the batch has only a few, all of them:
+     * then no input gradients wait for the rest of the batch (the buffer
+     * "carry"), which saves more than the activations of the other sequences
+     * take. */
     enum { FEW = 4 };
     const size_t micros[] = { 1, base->batch };
     const int most = base->batch > 1 && base->batch <= FEW ? 2 : 1;
@@ -308,7 +324,7 @@ pl_status pl_fit_smallest(pl_fit_option *smallest, const pl_shape *shape,
     for (int i = 0; i < most && !status; i++) {
         pl_fit_option option;
         status = price(&s, micros[i], micros[i] == 1 ? CHUNKS - 1 : CHUNKS - 2,
-                       stations(&s) - 1, &option);
+                       candidates(&s) - 1, &option);
         if (!status && option.arena_bytes < smallest->arena_bytes)
             *smallest = option;
     }

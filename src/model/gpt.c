@@ -45,7 +45,7 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
            chunk = pl_build_chunk(b, b->gpt->layout.chunk_rows);
     int train = b->program == PL_TRAIN;
     pl_param_kind kind = pl_param_head(b->s);
-    pl_buffer_id head = pl_build_factor(b, kind, -1), dlnf = PL_NO_BUFFER;
+    pl_buffer_id head = pl_build_operand(b, kind, -1), dlnf = PL_NO_BUFFER;
     pl_buffer_id logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
                                           PL_F32, chunk, V);
     if (train)
@@ -296,7 +296,7 @@ static void build_sample(builder *b)
     pl_step_arg(step, PL_ARG_MATMUL_T_Y, gpt->sample_logits);
     pl_step_arg(step, PL_ARG_MATMUL_T_X, lnf);
     pl_step_arg(step, PL_ARG_MATMUL_T_W,
-                pl_build_factor(b, pl_param_head(b->s), -1));
+                pl_build_operand(b, pl_param_head(b->s), -1));
     /* the host's copy to choose from: written by it, after the last step */
     step = pl_build_step(b, PL_OP_FETCH, -1);
     pl_step_arg(step, PL_ARG_FETCH_TO, gpt->sample_work);

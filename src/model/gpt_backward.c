@@ -14,7 +14,7 @@ static pl_step *matmul_dx(builder *b, int layer, pl_param_kind weight,
     step->inner = param.cols;
     pl_build_rows(b, step, PL_ARG_MATMUL_T_Y, dx);
     pl_build_rows(b, step, PL_ARG_MATMUL_T_X, dy);
-    pl_step_arg(step, PL_ARG_MATMUL_T_W, pl_build_factor(b, weight, layer));
+    pl_step_arg(step, PL_ARG_MATMUL_T_W, pl_build_operand(b, weight, layer));
     return step;
 }
 

@@ -38,7 +38,7 @@ pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer)
     return b->gpt->weights[pl_param_slot(b->s, kind, layer)];
 }
 
-pl_buffer_id pl_build_factor(const builder *b, pl_param_kind kind, int layer)
+pl_buffer_id pl_build_operand(const builder *b, pl_param_kind kind, int layer)
 {
     size_t slot = pl_param_slot(b->s, kind, layer);
     pl_buffer_id copy = b->gpt->copies[slot];

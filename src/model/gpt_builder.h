@@ -42,7 +42,7 @@ typedef struct block {
 
 /* ---- builder.c ---- */
 
-/* A buffer "h.<layer>.<what>", or "<program>.<what>" if layer < 0. */
+/* A buffer "<program>.h.<layer>.<what>", or "<program>.<what>" if layer < 0. */
 pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
                              pl_class class, pl_dtype dtype, size_t rows,
                              size_t cols);
@@ -52,8 +52,8 @@ pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
                                  kept what_bit, pl_dtype dtype, size_t cols);
 
 pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer);
-/* A weight as products read it: its working copy, if there is one. */
-pl_buffer_id pl_build_factor(const builder *b, pl_param_kind kind, int layer);
+/* A weight as the operand of a product: its working copy, if there is one. */
+pl_buffer_id pl_build_operand(const builder *b, pl_param_kind kind, int layer);
 pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer);
 
 /* Rows of a chunk where there should be `most` at most (0: any number). */

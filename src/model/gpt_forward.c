@@ -40,7 +40,7 @@ static pl_step *matmul(builder *b, int layer, pl_param_kind weight,
     step->cols = param.cols;
     pl_build_rows(b, step, PL_ARG_MATMUL_Y, y);
     pl_build_rows(b, step, PL_ARG_MATMUL_X, x);
-    pl_step_arg(step, PL_ARG_MATMUL_W, pl_build_factor(b, weight, layer));
+    pl_step_arg(step, PL_ARG_MATMUL_W, pl_build_operand(b, weight, layer));
     pl_step_arg(step, PL_ARG_MATMUL_BIAS,
                 pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
     return step;

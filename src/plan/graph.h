@@ -2,8 +2,8 @@
  *
  * A graph is data: buffers (name, dtype, shape, class) and programs, which are
  * lists of steps (op, arguments with their access, constants). The planner
- * derives every lifetime from it, a device executes it, `plan` prints it.
- * Nobody types a lifetime, a size or an offset.
+ * derives every lifetime from it, a device executes it, and `plan` prints it.
+ * No lifetime, size or offset is written by hand.
  *
  * Owns: the two tables, on the heap that was given. Never touches tensor
  * memory, and doesn't know what an op computes. */
@@ -30,7 +30,7 @@
     X(PL_CLASS_TOKENS, "tokens", 0)                                            \
     X(PL_CLASS_CACHE, "kv cache", 0)
 
-/* The third column: lives throughout, over all programs. */
+/* The third column: whether it lives throughout the run, in all programs. */
 typedef enum pl_class {
 #define PL_CLASS_ENUM(id, text, lives) id,
     PL_CLASS_TABLE(PL_CLASS_ENUM)
@@ -41,9 +41,10 @@ typedef enum pl_class {
 const char *pl_class_name(pl_class class);
 int pl_class_lives_throughout(pl_class class);
 
-/* What the host does with a buffer of a program: its lifetime then reaches to
- * the program's first or last step. The host writes before every round of a
- * loop, or once before all of them if a step after the loop reads it too. */
+/* What the host (the code that calls a device) does with a buffer of a program:
+ * its lifetime then reaches to the program's first or last step. The host
+ * writes before every round of a loop, or once before all of them if a step
+ * after the loop reads the buffer too. */
 typedef enum pl_host_use {
     PL_HOST_NONE,
     PL_HOST_WRITES,

@@ -1,32 +1,48 @@
-/* place.c: greedy placement by size, and the bound it is compared with. */
+/* place.c: where every buffer lies in the arena.
+ *
+ *   offset ^                                 The programs lie over each other:
+ *          |   +----+     +-------+          only one of them runs at a time.
+ *          |   | fc |     | dqkv  |
+ *          |   +----+-----+---+---+          Within a program two buffers may
+ *          |   |      qkv     |  +----+      share bytes if no step needs both:
+ *          |   +--------------+  | dx |      their rectangles (lifetime x
+ *          +---+--------------+--+----+---   bytes) must not overlap.
+ *          |  weights, gradients, moments    These live throughout the run.
+ *          +-----------------------------> steps of one program
+ *
+ * The buffers of a program are taken in order, the largest first, and each is
+ * put at the lowest offset at which it overlaps none that was placed before and
+ * is live at the same time (first fit). The result is compared with a lower
+ * bound: the most bytes that are live at one step. Where first fit by size
+ * misses the bound, three other orders are tried, and the best one is taken. */
 #include "plan/place.h"
 #include "base/check.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* What is placed first. By size is the best rule on the whole; where it misses
- * the bound another one often doesn't. */
-typedef enum rule { BY_SIZE, BY_AREA, BY_LIFE, BY_END, RULES } rule;
+/* The order in which buffers are placed. By size is the best on the whole;
+ * where it misses the bound another one often meets it. */
+typedef enum rule { BY_SIZE, BY_AREA, BY_LIFETIME, BY_END, RULES } rule;
 
 typedef struct placer {
     const pl_graph *graph;
     pl_placement *result;
     rule rule;
-    size_t *order;    /* buffers of one program, largest first */
-    size_t *placed;   /* those that have a place, by offset */
-    int64_t *changes; /* of live bytes, at each step */
+    size_t *order;    /* buffers of one program, in the order of the rule */
+    size_t *placed;   /* those that have an offset, sorted by it */
+    int64_t *changes; /* of the live bytes, at each step */
 } placer;
 
-/* How early a buffer is to be placed: the more, the earlier. */
-static double rank(const pl_buffer *buffer, rule r)
+/* Buffers with a higher priority are placed earlier. */
+static double priority(const pl_buffer *buffer, rule r)
 {
     double bytes = (double)buffer->bytes;
     double life = (double)(buffer->last - buffer->first + 1);
     switch (r) {
     case BY_AREA:
         return bytes * life;
-    case BY_LIFE:
+    case BY_LIFETIME:
         return life;
     case BY_END:
         return (double)buffer->last;
@@ -38,7 +54,7 @@ static double rank(const pl_buffer *buffer, rule r)
 static int earlier(const placer *p, size_t a, size_t b)
 {
     const pl_buffer *x = &p->graph->buffers[a], *y = &p->graph->buffers[b];
-    double first = rank(x, p->rule), second = rank(y, p->rule);
+    double first = priority(x, p->rule), second = priority(y, p->rule);
     if (first != second)
         return first > second;
     if (x->bytes != y->bytes)
@@ -46,7 +62,8 @@ static int earlier(const placer *p, size_t a, size_t b)
     return a < b; /* one order for one graph, whatever the sort */
 }
 
-/* Heapsort: in place, no worst case, and no library sort that allocates. */
+/* Heapsort: it works in place, has no quadratic worst case, and never
+ * allocates, as a library's sort may. */
 static void sift(const placer *p, size_t root, size_t n)
 {
     size_t *order = p->order;
@@ -73,13 +90,15 @@ static void sort_order(const placer *p, size_t n)
     }
 }
 
-static int meet(const pl_buffer *a, const pl_buffer *b)
+/* Whether the lifetimes of two buffers overlap. */
+static int overlap(const pl_buffer *a, const pl_buffer *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest offset where `id` disturbs nobody it meets, found by walking the
- * placed ones upwards; returns where to insert it to keep them sorted. */
+/* Gives `id` the lowest offset at which it overlaps no placed buffer that is
+ * live at the same time: walks these upwards to the first gap that is large
+ * enough. Then inserts it among them, so that they stay sorted. */
 static void place_one(placer *p, size_t n_placed, size_t id, size_t base)
 {
     const pl_graph *graph = p->graph;
@@ -88,7 +107,7 @@ static void place_one(placer *p, size_t n_placed, size_t id, size_t base)
 
     for (size_t i = 0; i < n_placed; i++) {
         size_t other = p->placed[i];
-        if (!meet(&graph->buffers[id], &graph->buffers[other]))
+        if (!overlap(&graph->buffers[id], &graph->buffers[other]))
             continue;
         if (offsets[other] >= at + need)
             break;
@@ -133,7 +152,7 @@ static size_t gather(placer *p, int program)
     return n;
 }
 
-/* The best of the rules, tried until one meets the bound. */
+/* Tries the rules until one meets the bound, and places by the best of them. */
 static size_t place_program(placer *p, size_t n, size_t bound)
 {
     size_t best = SIZE_MAX;
@@ -148,8 +167,8 @@ static size_t place_program(placer *p, size_t n, size_t bound)
     return p->rule == chosen ? best : place_by(p, chosen, n);
 }
 
-/* The most bytes that are live at one step of `program`: what begins and ends
- * at each step, summed up along the list. */
+/* The most bytes that are live at one step of `program`: a running sum of what
+ * begins and ends at each step. Also counts them by class, at that step. */
 static size_t most_live(placer *p, int program, size_t n)
 {
     const pl_graph *graph = p->graph;
@@ -180,7 +199,7 @@ static size_t most_live(placer *p, int program, size_t n)
     return most;
 }
 
-/* Every later sum is at most this one, so this is the only overflow check. */
+/* No later sum is larger than this one, so this is the only overflow check. */
 static pl_status check_total(const pl_graph *graph, pl_error *err)
 {
     size_t total = 0;

@@ -1,11 +1,12 @@
 /* place.h: where every buffer of a graph lies in the arena.
  *
- * What lives throughout lies at the bottom; above it the programs lie over
- * each other, each with its buffers placed greedily by size at the lowest
- * offset that is free during their lifetime. The result is exact: the arena is
- * made of arena_bytes and all of them are used.
+ * What lives throughout the run lies at the bottom. Above it the programs lie
+ * over each other, each with its buffers placed greedily by size at the lowest
+ * offset that is free during their lifetime. The result is exact: the arena has
+ * arena_bytes, and all of them are used.
  *
- * Arithmetic only: allocates tables on the graph's heap, touches no tensor. */
+ * This is arithmetic only: it allocates tables on the graph's heap and touches
+ * no tensor. */
 #ifndef PL_PLAN_PLACE_H
 #define PL_PLAN_PLACE_H
 
@@ -16,8 +17,8 @@ typedef struct pl_placement {
     size_t throughout_bytes;
     size_t program_bytes[PL_PROGRAM_COUNT]; /* above throughout_bytes */
     size_t arena_bytes; /* throughout + the largest program */
-    /* No placement can need less: throughout + the most that is live at once.
-     */
+    /* No placement can need less: throughout + the most that is live at one
+     * step. */
     size_t lower_bound_bytes;
     /* Bytes by class at the step where a program holds the most. */
     size_t class_bytes[PL_PROGRAM_COUNT][PL_CLASS_COUNT];
