@@ -25,7 +25,7 @@ static size_t pair_slot(const pl_bpe *bpe, uint64_t key)
     return slot;
 }
 
-int pl_bpe_go_together(const pl_bpe *bpe, uint32_t first, uint32_t second)
+int pl_bpe_compatible(const pl_bpe *bpe, uint32_t first, uint32_t second)
 {
     /* A merge across the border counts only below `limit`, the rank of the
      * last one undone: those of equal rank go from left to right. */
@@ -146,7 +146,7 @@ static pl_status add_merges(pl_bpe *bpe, const pl_bpe_parts *parts,
          * converters write all splits of a token. */
         if (left != PL_BPE_NONE && right != PL_BPE_NONE &&
             bpe->rank_of[merge->made] == PL_BPE_NONE &&
-            pl_bpe_go_together(bpe, left, right))
+            pl_bpe_compatible(bpe, left, right))
             add_merge(bpe, left, right, merge->made);
     }
     /* One whose parts are made only later would happen out of order. */

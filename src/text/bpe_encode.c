@@ -1,5 +1,22 @@
-/* bpe_encode.c: text to ids; see bpe_model.h for the ideas. Owns the encoder's
- * memory of pieces. */
+/* bpe_encode.c: text to token ids; bpe_model.h has the theory.
+ *
+ *   "low lower"
+ *      |  pretok.h cuts the text into pieces
+ *   [low] [ lower]
+ *      |  pieces of up to 15 bytes are looked up in the encoder's cache
+ *      |  others, and what is not cached, are encoded (encode_piece)
+ *   " lower" = " low" + "er"
+ *
+ * encode_piece goes from left to right and takes the longest token that may
+ * follow the one before (pl_bpe_compatible). If none does, not even a shorter
+ * one, the place is marked as a dead end, the last token is taken back, and the
+ * next shorter one is tried there. Each place is marked once, so that the time
+ * is linear in the length of the piece. The tokens are those that merging pairs
+ * in the order of their ranks would give.
+ *
+ * The cache is a hash table with sets of two entries, one cache line each: a
+ * new piece replaces the second entry, and moves to the first when it is found
+ * again. Lookups are made in batches, so that their memory is prefetched. */
 #include "text/bpe_model.h"
 
 #include "base/check.h"
@@ -10,8 +27,8 @@
 
 /* ---- one piece ---- */
 
-/* The rank of the longest token at the beginning of the text. */
-static uint32_t longest(const pl_bpe *bpe, const char *text, size_t bytes)
+/* The rank of the longest token that the text begins with, by the trie. */
+static uint32_t longest_token(const pl_bpe *bpe, const char *text, size_t bytes)
 {
     uint32_t node = (unsigned char)text[0], best = node;
     for (size_t i = 1; i < bytes; i++) {
@@ -30,9 +47,9 @@ static uint32_t longest(const pl_bpe *bpe, const char *text, size_t bytes)
     return best;
 }
 
-/* While a piece is encoded, its ids are ranks, and the bit DEAD of
- * ids[p - 1] says that byte p was found to be a dead end: there are as many
- * ids as bytes. */
+/* While a piece is encoded, its ids are ranks, and the bit DEAD of ids[p - 1]
+ * says that byte p was found to be a dead end. There is an id for each byte, so
+ * that both fit. */
 #define DEAD ((int32_t)0x40000000)
 
 static uint32_t rank_at(const int32_t *ids, size_t place)
@@ -44,7 +61,7 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
                            int32_t *ids)
 {
     size_t at = 0, count = 0;
-    uint32_t next = longest(bpe, text, bytes);
+    uint32_t next = longest_token(bpe, text, bytes);
     if (bpe->lengths[next] == bytes) { /* then it is the encoding */
         ids[0] = bpe->ids[next];
         return 1;
@@ -55,7 +72,7 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
         while (next != PL_BPE_NONE &&
                (ids[end - 1] & DEAD ||
                 (count > 0 &&
-                 !pl_bpe_go_together(bpe, rank_at(ids, count - 1), next)))) {
+                 !pl_bpe_compatible(bpe, rank_at(ids, count - 1), next)))) {
             next = bpe->shorter[next];
             end = next == PL_BPE_NONE ? 0 : at + bpe->lengths[next];
         }
@@ -64,7 +81,7 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
             count++;
             at = end;
             if (at < bytes)
-                next = longest(bpe, text + at, bytes - at);
+                next = longest_token(bpe, text + at, bytes - at);
         } else {
             PL_CHECK(count > 0); /* the first token has every length */
             ids[at - 1] |= DEAD;
@@ -77,17 +94,18 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
     return count;
 }
 
-/* ---- the memory of pieces ---- */
+/* ---- the cache of pieces ---- */
 
 enum { SLOT_IDS = 6, HALF_IDS = 3, ID_BITS = 20, WAYS = 2, LINE_BYTES = 64 };
 
 _Static_assert(PL_BPE_MAX_VOCAB <= 1 << ID_BITS, "an id fits into its bits");
 
-/* Two of them are a line of the processor's cache, and a set. */
+/* An entry of the cache. Two of them are a set, and a line of the processor's
+ * cache. */
 struct pl_bpe_slot {
     pl_pretoken_key key;
-    /* Three ids in each, the first one lowest; in the four bits that `ids`
-     * has left the number of ids, 0 if the slot is empty. */
+    /* Three ids of 20 bits in each, the first one lowest. The upper four bits
+     * of `ids` have the number of ids: 0 if the slot is empty. */
     uint64_t ids, more;
 };
 
@@ -131,24 +149,24 @@ static struct pl_bpe_slot pack(pl_pretoken_key key, const int32_t *ids,
     return (struct pl_bpe_slot){ .key = key, .ids = half[0], .more = half[1] };
 }
 
-/* Pieces wait in a row while their slots are on the way from memory. */
-enum { ROW = 16 };
+/* Pieces whose slots are being prefetched. */
+enum { PENDING = 16 };
 
-typedef struct waiting {
+typedef struct pending {
     const char *text;
     size_t bytes;
     pl_pretoken_key key;
     struct pl_bpe_slot *set;
-} waiting;
+} pending;
 
-static size_t encode_waiting(const pl_bpe *bpe, const waiting *w, int32_t *ids)
+static size_t encode_pending(const pl_bpe *bpe, const pending *w, int32_t *ids)
 {
     if (w->bytes > PL_PRETOKEN_SHORT_BYTES)
         return encode_piece(bpe, w->text, w->bytes, ids);
     if (pl_pretoken_same(w->set[0].key, w->key))
         return put(&w->set[0], ids);
     if (pl_pretoken_same(w->set[1].key, w->key)) {
-        /* Seen twice: what is seen once can't push it out any more. */
+        /* Seen twice: pieces that are seen once can't replace it any more. */
         struct pl_bpe_slot hit = w->set[1];
         w->set[1] = w->set[0];
         w->set[0] = hit;
@@ -163,12 +181,12 @@ static size_t encode_waiting(const pl_bpe *bpe, const waiting *w, int32_t *ids)
 static size_t encode_text(pl_bpe_encoder *encoder, const char *text,
                           size_t bytes, int32_t *ids)
 {
-    waiting row[ROW];
+    pending row[PENDING];
     size_t at = 0, count = 0;
     while (at < bytes) {
         size_t pieces = 0;
-        for (; pieces < ROW && at < bytes; pieces++) {
-            waiting *w = &row[pieces];
+        for (; pieces < PENDING && at < bytes; pieces++) {
+            pending *w = &row[pieces];
             w->text = text + at;
             w->bytes = pl_pretok_next(text + at, bytes - at);
             if (w->bytes <= PL_PRETOKEN_SHORT_BYTES) {
@@ -180,7 +198,7 @@ static size_t encode_text(pl_bpe_encoder *encoder, const char *text,
             at += w->bytes;
         }
         for (size_t i = 0; i < pieces; i++)
-            count += encode_waiting(encoder->bpe, &row[i], ids + count);
+            count += encode_pending(encoder->bpe, &row[i], ids + count);
     }
     return count;
 }

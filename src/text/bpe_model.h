@@ -1,16 +1,18 @@
 /* bpe_model.h: what a vocabulary is inside, for the files that make, use and
  * write one.
  *
- * Inside, tokens are numbered by their rank: the byte b is b, what the k-th
- * merge makes is 256 + k. A token is made of two of lower rank, its left and
- * right part, and of these alone: which tokens are joined within some bytes
- * depends on these bytes only, as long as nothing reaches over their ends. So
+ * Inside, tokens are numbered by their rank: the byte b has rank b, and the
+ * token that the k-th merge makes has rank 256 + k. A token is made of two of
+ * lower rank, its left and right part, and of these alone: which tokens are
+ * joined within some bytes depends on these bytes only, as long as no merge
+ * reaches over their ends. So
  *   - a list of tokens is the encoding of its bytes if and only if each two
- *     neighbours are the encoding of theirs, and
- *   - that of two tokens is found by undoing their merges in turn, the highest
- *     first, and looking for a merge across the border that came before.
- * Encoding hence needs no priority queue: it takes the longest token that goes
- * with the one before, and goes back where it came to a dead end. A place that
+ *     neighbours are the encoding of theirs (they are compatible), and
+ *   - whether two tokens are compatible is found by undoing their merges in
+ *     turn, the highest first, and looking for a merge across the border that
+ *     would have come before.
+ * Encoding hence needs no priority queue: it takes the longest token that is
+ * compatible with the one before, and backtracks from a dead end. A place that
  * was left as a dead end is never entered again, which makes it linear. */
 #ifndef PL_TEXT_BPE_MODEL_H
 #define PL_TEXT_BPE_MODEL_H
@@ -51,9 +53,10 @@ struct pl_bpe {
     /* (left, right) -> rank, as left << 40 | right << 20 | rank */
     uint64_t *pairs;
     size_t pair_mask;
-    /* The tokens as a tree of bytes: node << 40 | byte << 32 | child. The
-     * node where a token ends is its rank, others are rank_count and up;
-     * there is no root, since the node of a single byte is the byte. */
+    /* The tokens as a trie, whose edges are a hash table:
+     * node << 40 | byte << 32 | child. The node where a token ends is its rank,
+     * others are rank_count and up; there is no root, since the node of a
+     * single byte is the byte. */
     uint64_t *edges;
     size_t edge_mask;
     /* special tokens, by first byte, longest first; -1 at the end */
@@ -92,7 +95,7 @@ PL_MUST_CHECK pl_status pl_bpe_make(pl_bpe **out, const pl_bpe_parts *parts,
                                     pl_heap *heap, pl_error *err);
 
 /* Whether the two are the encoding of their bytes. */
-int pl_bpe_go_together(const pl_bpe *bpe, uint32_t first, uint32_t second);
+int pl_bpe_compatible(const pl_bpe *bpe, uint32_t first, uint32_t second);
 
 /* ---- tokens by their bytes, while one is read ---- */
 

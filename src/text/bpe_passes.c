@@ -1,6 +1,20 @@
-/* bpe_passes.c: see bpe_passes.h. A file has for each piece its count and its
- * tokens, each plus one, then a zero; numbers of seven bits to a byte, the
- * lowest first. Pieces of one token are left out: they have no pair. */
+/* bpe_passes.c: BPE training over a file, where the pieces don't fit in memory.
+ *
+ *   pieces-0:  9 "a t" | 6 "i n" | 2 "i n t o"    count and tokens of a piece
+ *      |
+ *      |  one pass with the batch  a+t -> at, i+n -> in
+ *      v
+ *   pieces-1:  2 "in t o"                         the two files take turns
+ *
+ * The table of pairs, with their counts, is in memory. Before each pass the
+ * most frequent pairs are taken from its queue, as many as one pass can join
+ * without one of them changing the count of another (bpe_passes.h says why that
+ * is right): this is the batch. The pass reads one file, joins these pairs,
+ * updates the counts of the pairs around each place, and writes the other file.
+ * Pieces that have become one token are left out: they have no pair any more.
+ *
+ * A file has for each piece its count, then each token + 1, then 0, all of them
+ * as varints (LEB128: seven bits to a byte, the lowest first). */
 #include "text/bpe_passes.h"
 
 #include "base/check.h"
@@ -10,26 +24,26 @@
 
 enum {
     BUFFER_BYTES = 256 * 1024,
-    NUMBER_BYTES = 10, /* the longest */
+    VARINT_BYTES = 10, /* of the longest */
     BATCH = 4096,
     BATCH_SLOTS = 4 * BATCH,
     IS_LEFT = 1,
     IS_RIGHT = 2,
 };
 
-typedef struct joined {
+typedef struct batch_slot {
     uint64_t key;
     uint32_t made; /* 0: an empty slot */
-} joined;
+} batch_slot;
 
-typedef struct lane {
+typedef struct stream {
     pl_file file;
     char path[PL_PATH_BYTES];
     unsigned char *buffer;
     size_t at, filled;
-} lane;
+} stream;
 
-/* The last token that was put out, and the tokens it was made of. */
+/* A token of the new file, and the first and last token that it was made of. */
 typedef struct output {
     uint32_t token, first, last;
     int is_made;
@@ -37,8 +51,8 @@ typedef struct output {
 
 typedef struct pass {
     pl_bpe_passes *p;
-    lane in, out;
-    joined *batch; /* a table by key */
+    stream in, out;
+    batch_slot *batch; /* the pairs to be joined: a hash table */
     uint64_t keys[BATCH];
     size_t batch_count;
     unsigned char *roles; /* of each token, in the batch */
@@ -49,10 +63,10 @@ typedef struct pass {
 size_t pl_bpe_passes_bytes(size_t merge_limit)
 {
     return sizeof(pass) + 2 * (size_t)BUFFER_BYTES +
-           BATCH_SLOTS * sizeof(joined) + PL_BPE_BYTES + merge_limit + 4096;
+           BATCH_SLOTS * sizeof(batch_slot) + PL_BPE_BYTES + merge_limit + 4096;
 }
 
-/* ---- numbers in files ---- */
+/* ---- varints in files ---- */
 
 static pl_status flush(pass *s)
 {
@@ -62,9 +76,9 @@ static pl_status flush(pass *s)
     return status;
 }
 
-static pl_status put(pass *s, uint64_t number)
+static pl_status put_varint(pass *s, uint64_t number)
 {
-    if (BUFFER_BYTES - s->out.at < NUMBER_BYTES) {
+    if (BUFFER_BYTES - s->out.at < VARINT_BYTES) {
         pl_status status = flush(s);
         if (status)
             return status;
@@ -75,12 +89,13 @@ static pl_status put(pass *s, uint64_t number)
     return PL_OK;
 }
 
-/* Makes the next number lie in the buffer, unless the file has ended. */
+/* Sees to it that the whole next varint is in the buffer, unless the file has
+ * ended. */
 static pl_status refill(pass *s)
 {
-    lane *in = &s->in;
+    stream *in = &s->in;
     size_t left = in->filled - in->at, got;
-    if (left >= NUMBER_BYTES)
+    if (left >= VARINT_BYTES)
         return PL_OK;
     memmove(in->buffer, in->buffer + in->at, left);
     pl_status status = pl_file_read_some(&in->file, in->buffer + left,
@@ -90,10 +105,10 @@ static pl_status refill(pass *s)
     return status;
 }
 
-static pl_status get(pass *s, uint64_t *number)
+static pl_status get_varint(pass *s, uint64_t *number)
 {
-    lane *in = &s->in;
-    pl_status status = in->filled - in->at < NUMBER_BYTES ? refill(s) : PL_OK;
+    stream *in = &s->in;
+    pl_status status = in->filled - in->at < VARINT_BYTES ? refill(s) : PL_OK;
     *number = 0;
     for (int shift = 0; !status && shift < 64; shift += 7) {
         if (in->at == in->filled)
@@ -119,8 +134,8 @@ static pl_status open_out(pass *s, unsigned number)
     return status ? status : pl_file_create(&s->out.file, s->out.path, s->err);
 }
 
-/* What was written is read next; what was read goes. */
-static pl_status turn(pass *s)
+/* Closes what was written, to read it next, and removes what was read. */
+static pl_status swap_files(pass *s)
 {
     pl_status status = flush(s);
     pl_file_discard(&s->in.file);
@@ -152,7 +167,7 @@ static pl_status add_pair(pass *s, uint32_t left, uint32_t right,
     if (status)
         return status;
     s->p->pairs->pairs[which].count += count;
-    s->p->pairs->pairs[which].head = 1; /* somewhere */
+    s->p->pairs->pairs[which].head = 1; /* it occurs: where isn't kept */
     return PL_OK;
 }
 
@@ -173,8 +188,8 @@ static void take_pair(pass *s, uint32_t left, uint32_t right, uint64_t count)
 
 /* ---- the first file ---- */
 
-static pl_status lay_out(void *context, const pl_run_count *count,
-                         pl_error *err)
+static pl_status write_piece(void *context, const pl_run_count *count,
+                             pl_error *err)
 {
     pass *s = context;
     char room[PL_PRETOKEN_SHORT_BYTES + 1];
@@ -183,16 +198,16 @@ static pl_status lay_out(void *context, const pl_run_count *count,
     (void)err;
     if (bytes < 2)
         return PL_OK;
-    pl_status status = put(s, count->count);
+    pl_status status = put_varint(s, count->count);
     for (size_t i = 0; i < bytes && !status; i++) {
         uint32_t token = s->id_of[(unsigned char)text[i]];
         if (i > 0)
             status = add_pair(s, s->id_of[(unsigned char)text[i - 1]], token,
                               count->count);
         if (!status)
-            status = put(s, (uint64_t)token + 1);
+            status = put_varint(s, (uint64_t)token + 1);
     }
-    return status ? status : put(s, 0);
+    return status ? status : put_varint(s, 0);
 }
 
 static pl_status write_first(pass *s)
@@ -204,15 +219,15 @@ static pl_status write_first(pass *s)
     pl_status status = open_out(s, 0);
     if (!status)
         status = pl_run_merge(s->p->runs, s->p->run_count, SIZE_MAX / 4,
-                              lay_out, s, s->err);
+                              write_piece, s, s->err);
     if (!status)
-        status = turn(s);
+        status = swap_files(s);
     return status ? status : pl_pairs_settle(s->p->pairs, s->err);
 }
 
 /* ---- a batch ---- */
 
-static joined *slot_of(const pass *s, uint64_t key)
+static batch_slot *slot_of(const pass *s, uint64_t key)
 {
     size_t slot = pl_bpe_mix(key * 0x9e3779b97f4a7c15u) % BATCH_SLOTS;
     while (s->batch[slot].made && s->batch[slot].key != key)
@@ -220,7 +235,7 @@ static joined *slot_of(const pass *s, uint64_t key)
     return &s->batch[slot];
 }
 
-static void forget_batch(pass *s)
+static void clear_batch(pass *s)
 {
     for (size_t i = 0; i < s->batch_count; i++) {
         s->roles[s->keys[i] >> 32] = 0;
@@ -230,7 +245,7 @@ static void forget_batch(pass *s)
     s->batch_count = 0;
 }
 
-/* The next merges that nothing in between can change. */
+/* The next merges that none of the others in the batch can change. */
 static void choose_batch(pass *s)
 {
     pl_bpe_passes *p = s->p;
@@ -251,7 +266,7 @@ static void choose_batch(pass *s)
         s->roles[left] |= IS_LEFT;
         s->roles[right] |= IS_RIGHT;
         s->keys[s->batch_count++] = key;
-        *slot_of(s, key) = (joined){ key, made };
+        *slot_of(s, key) = (batch_slot){ key, made };
         if (left == right)
             return;
     }
@@ -259,10 +274,10 @@ static void choose_batch(pass *s)
 
 /* ---- a pass ---- */
 
-/* Puts out a token behind `before`. The first of a piece waits for a second,
- * and the count with it. */
-static pl_status put_out(pass *s, output *before, const output *now,
-                         uint64_t count, size_t place)
+/* Writes a token behind `before`, and updates the counts of pairs. The first
+ * token of a piece, and its count, are written only with the second. */
+static pl_status put_token(pass *s, output *before, const output *now,
+                           uint64_t count, size_t place)
 {
     pl_status status = PL_OK;
     if (now->is_made)
@@ -272,47 +287,47 @@ static pl_status put_out(pass *s, output *before, const output *now,
         status = add_pair(s, before->token, now->token, count);
     }
     if (!status && place == 1)
-        status = put(s, count);
+        status = put_varint(s, count);
     if (!status && place == 1)
-        status = put(s, (uint64_t)before->token + 1);
+        status = put_varint(s, (uint64_t)before->token + 1);
     if (!status && place > 0)
-        status = put(s, (uint64_t)now->token + 1);
+        status = put_varint(s, (uint64_t)now->token + 1);
     *before = *now;
     return status;
 }
 
-static pl_status do_piece(pass *s, uint64_t count)
+static pl_status rewrite_piece(pass *s, uint64_t count)
 {
     output before = { 0 };
     uint64_t token, next;
     size_t place = 0;
-    pl_status status = get(s, &token);
+    pl_status status = get_varint(s, &token);
     for (; !status && token != 0; place++) {
         uint32_t first = (uint32_t)(token - 1);
         output now = { .token = first, .first = first, .last = first };
-        status = get(s, &next);
+        status = get_varint(s, &next);
         if (status)
             break;
         if (next != 0 && (s->roles[first] & IS_LEFT)) {
-            const joined *found = slot_of(s,
-                                          (uint64_t)first << 32 | (next - 1));
+            const batch_slot *found = slot_of(s, (uint64_t)first << 32 |
+                                                     (next - 1));
             if (found->made) {
                 now.last = (uint32_t)(next - 1);
                 now.token = found->made;
                 now.is_made = 1;
-                status = get(s, &next);
+                status = get_varint(s, &next);
             }
         }
         if (!status)
-            status = put_out(s, &before, &now, count, place);
+            status = put_token(s, &before, &now, count, place);
         token = next;
     }
     if (!status && place > 1)
-        status = put(s, 0);
+        status = put_varint(s, 0);
     return status;
 }
 
-static pl_status do_pass(pass *s, unsigned number)
+static pl_status run_pass(pass *s, unsigned number)
 {
     uint64_t count;
     pl_status status = open_out(s, number);
@@ -320,12 +335,12 @@ static pl_status do_pass(pass *s, unsigned number)
         status = refill(s);
         if (status || s->in.at == s->in.filled)
             break;
-        status = get(s, &count);
+        status = get_varint(s, &count);
         if (!status)
-            status = do_piece(s, count);
+            status = rewrite_piece(s, count);
     }
     if (!status)
-        status = turn(s);
+        status = swap_files(s);
     if (!status)
         status = pl_pairs_settle(s->p->pairs, s->err);
     for (size_t i = 0; i < s->batch_count && !status; i++)
@@ -343,12 +358,12 @@ static pl_status merge_all(pass *s)
             return pl_fail(s->err, PL_E_STOPPED,
                            "stopped after %zu of %zu merges", s->p->merge_count,
                            s->p->merge_limit);
-        forget_batch(s);
+        clear_batch(s);
         choose_batch(s);
-        /* Nobody asks how often pairs occur behind the last merge. */
+        /* After the last merge nobody needs the counts of pairs any more. */
         if (s->batch_count == 0 || s->p->merge_count == s->p->merge_limit)
             break;
-        status = do_pass(s, number);
+        status = run_pass(s, number);
     }
     return status;
 }

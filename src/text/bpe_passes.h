@@ -1,16 +1,16 @@
-/* bpe_passes.h: merges where the different pieces don't fit into memory: they
- * lie in a file, and each pass over it makes as many merges as can be known
- * without it.
+/* bpe_passes.h: merges where the different pieces don't fit into memory. They
+ * are in a file, and each pass over it makes as many merges as can be known
+ * before it.
  *
- * Making (a, b) one token changes how often (x, a) and (b, y) occur, brings up
- * pairs that occur no more often than these did, and changes nothing else. So
- * the pairs in the queue are right, in order, up to the first one that is such
- * an (x, a) or (b, y); of equally frequent ones too, since what comes up has a
- * left token no lower than its (x, a) had, or a new one. Until there they are
- * one batch; it also ends behind a pair (a, a), from which (aa, aa) may come
- * up. The merges of a batch don't meet: no token is the left one in some and
- * the right one in others. One pass from left to right thus does what one merge
- * after the other would. */
+ * Joining (a, b) to one token changes how often (x, a) and (b, y) occur, makes
+ * new pairs that occur no more often than these did, and changes nothing else.
+ * So the pairs in the queue are right, in order, up to the first one that is
+ * such an (x, a) or (b, y). That holds for equally frequent ones too, since a
+ * new pair has a left token no lower than its (x, a) had, or a new one. The
+ * pairs up to there are one batch; a batch also ends behind a pair (a, a), from
+ * which (aa, aa) may be made. The merges of a batch don't overlap: no token is
+ * the left one in some and the right one in others. One pass from left to right
+ * thus does what one merge after the other would do. */
 #ifndef PL_TEXT_BPE_PASSES_H
 #define PL_TEXT_BPE_PASSES_H
 
