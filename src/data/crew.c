@@ -1,4 +1,19 @@
-/* crew.c: see crew.h. */
+/* crew.c: documents through several threads, in order; see crew.h.
+ *
+ *   source --> load, cut into parts --> work, on any thread --> take, in order
+ *
+ *   round      1                   2                   3
+ *   thread 0   read B, work on A   deliver A, read C,  deliver B, read D,
+ *                                  work on B           work on C
+ *   thread 1   work on A           work on B           work on C
+ *
+ * A, B, C, D are loads: buffers of text, of which there are two, used in turns.
+ * In each round all threads work on one of them, while thread 0 first hands the
+ * results of the other one to `take` and refills it. A part is some 128 KiB of
+ * text that a tokenizer may be given alone; threads take the next part from an
+ * atomic counter. So the result depends neither on the number of threads nor on
+ * which of them is faster. A word that is longer than a load is not copied: it
+ * is worked on where the source has it, as a load of one part. */
 #include "data/crew.h"
 
 #include "base/check.h"
@@ -11,7 +26,8 @@
 
 enum {
     PART_BYTES = 128 * 1024,
-    /* Of two parts in a row one has half of PART_BYTES, but for the last. */
+    /* Of two neighbouring parts one has at least half of PART_BYTES, except at
+     * the end. */
     PIECE_PARTS = 4 * (PL_SOURCE_PIECE_BYTES / PART_BYTES) + 4,
 };
 
@@ -27,16 +43,16 @@ typedef struct crew {
     const pl_crew_options *options;
     load loads[2];
     size_t part_room;
-    pl_fragment piece; /* the one that is being cut; NONE: none */
-    uint64_t sum;      /* behind it */
-    /* A word that is too long for a load is under way: nothing else is read
-     * meanwhile. */
+    pl_fragment piece; /* the one that is being cut; PL_FRAGMENT_NONE: none */
+    uint64_t sum;   /* the checksum up to its end */
+    /* A word that is too long for a load is being worked on in the source's own
+     * memory: nothing else may be read until its results are delivered. */
     int holds;
-    pl_block held; /* its ids */
-    size_t used;   /* bytes of it */
+    pl_block held; /* the memory of its ids */
+    size_t used;   /* bytes of the piece that are in loads already */
     pl_crew_tally tally;
     int ended;
-    /* a round */
+    /* a round: the load that is worked on, and the one that is refilled */
     load *now, *other;
     atomic_size_t next;
     pl_status status;
@@ -84,7 +100,8 @@ static void begin_document(crew *c)
     c->tally.documents++;
 }
 
-/* One part for each PART_BYTES, if the text can be cut there. */
+/* Cuts text into parts of up to PART_BYTES; a part is longer where the text has
+ * no place to cut. */
 static void add_parts(crew *c, load *l, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {
@@ -106,7 +123,7 @@ static void add_parts(crew *c, load *l, size_t bytes)
     }
 }
 
-/* How much of the piece comes next. */
+/* How many bytes of the piece go into a load next. */
 static size_t next_bytes(const crew *c)
 {
     const char *text = c->piece.text + c->used;
@@ -126,7 +143,7 @@ static void count_taken(crew *c, size_t bytes)
     c->tally.marked_bytes += c->tally.mark ? bytes : 0;
 }
 
-/* A word for an empty load, where it is. */
+/* Makes a load of one word, which stays where the source has it. */
 static pl_status fill_held(crew *c, load *l, size_t bytes)
 {
     const pl_crew_options *o = c->options;
@@ -152,8 +169,8 @@ static pl_status fill_held(crew *c, load *l, size_t bytes)
     return PL_OK;
 }
 
-/* The next piece of a document, or of a piece that is too long; *bytes is 0
- * where the load has no more room. */
+/* Adds the next bytes of the piece to the load; *bytes is 0 if the load has no
+ * room for them. */
 static pl_status fill_piece(crew *c, load *l, size_t *bytes)
 {
     const pl_crew_options *o = c->options;
@@ -219,7 +236,7 @@ static pl_status read_load(crew *c, load *l)
 
 /* ---- the rounds ---- */
 
-static pl_status hand_on(crew *c, load *l)
+static pl_status deliver(crew *c, load *l)
 {
     const pl_crew_options *o = c->options;
     if (l->out.count == 0)
@@ -232,13 +249,13 @@ static pl_status hand_on(crew *c, load *l)
     return status;
 }
 
-static void round_of(void *context, int ith, int nth)
+static void run_round(void *context, int ith, int nth)
 {
     crew *c = context;
     size_t i;
     (void)nth;
     if (ith == 0) {
-        c->status = hand_on(c, c->other);
+        c->status = deliver(c, c->other);
         if (!c->status)
             c->status = read_load(c, c->other);
     }
@@ -268,14 +285,14 @@ pl_status pl_crew_run(const pl_crew_options *options, pl_heap *heap,
         status = read_load(c, c->now);
     while (!status && (c->now->out.count > 0 || c->holds)) {
         atomic_store(&c->next, 0);
-        pl_threads_run(options->threads, round_of, c);
+        pl_threads_run(options->threads, run_round, c);
         status = c->status;
         load *worked = c->now;
         c->now = c->other;
         c->other = worked;
     }
     if (!status)
-        status = hand_on(c, c->other);
+        status = deliver(c, c->other);
     pl_source_take_back(options->source, &c->held);
     return status;
 }

@@ -1,9 +1,10 @@
-/* stream.h: the bytes of a file or of standard input, unpacked.
+/* stream.h: the bytes of a file or of standard input, unpacked (decompressed).
  *
- * Whether they are packed is seen from the first bytes (gzip, zstd), not from
- * the name; but a name that ends in .gz or .zst must be what it says. Several
- * gzip members or zstd frames, one after another, are one stream. Memory: the
- * caller's buffer, and what unpacking takes from the unpacker's room. */
+ * Whether they are packed is seen from the first bytes (gzip, zstd, xz, lz4),
+ * not from the name; but a name that ends in .gz, .zst, .xz or .lz4 must be
+ * what it says. Several members or frames, one after another, are one stream.
+ * Its memory is the caller's buffer, and what the unpacker takes from its room.
+ */
 #ifndef PL_DATA_STREAM_H
 #define PL_DATA_STREAM_H
 

@@ -1,6 +1,21 @@
-/* checkpoint.c: writing. What is kept is tensors.h's list, bytes come from the
- * device, checksums are taken as they pass. */
-#include "store/checkpoint.h"
+/* checkpoint.c: writes a checkpoint; checkpoint.h lists its files.
+ *
+ *   arena --slice--> model.safetensors       |
+ *         --slice--> optimizer.safetensors   |  out_dir/.saving: every file is
+ *   session -------> state.json, tokenizer,  |  synced, then the folder
+ *                    metrics, config.json    |
+ *   checksums -----> manifest.json           |
+ *                         |
+ *                         |  pl_outdir_publish: a rename
+ *                         v
+ *                    out_dir/step-00002000
+ *
+ * Tensors (tensors.h lists them) leave the arena through one slice, a buffer
+ * that the plan has room for, so that saving needs no memory of its own. Each
+ * file's checksum is taken while its bytes are written, and the manifest comes
+ * last. Until the rename nothing has the name of a checkpoint, so that a save
+ * that fails or is killed leaves the earlier ones as they were. */
+#include "train/checkpoint.h"
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "store/hf_text.h"
