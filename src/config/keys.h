@@ -80,7 +80,7 @@ X(TEXT, init_from, "scratch", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
   "out_dir), or a folder with a GPT-2 as Hugging Face keeps it; 'gpt2' and "   \
   "other names of its hub are looked up in its cache on this disk")            \
 X(INT, seed, 1337, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
-  "names every random number of the run")                                      \
+  "seed of all random numbers of the run")                                     \
 X(INT, max_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,            \
   "updates of the weights in the whole run")                                   \
 X(INT, log_interval, 1, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
@@ -93,8 +93,8 @@ X(OPTIONAL, save_interval, PL_NONE, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,  \
 X(INT, keep, 1, 0, 1000000, NULL, PL_FOR_TRAIN, RUN,                           \
   "older checkpoints that stay, beside the newest and the best")               \
 X(INT, max_skipped, 10, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
-  "updates in a row whose loss or gradients are not finite, until the run "    \
-  "stops")                                                                     \
+  "the run stops after so many updates in a row whose loss or gradients are "  \
+  "not finite")                                                                \
                                                                                \
 X(TEXT, dataset, "openwebtext", 0, 0, NULL, PL_FOR_TRAIN, DATA,                \
   "folder below data/ that holds train.bin and val.bin")                       \
@@ -106,8 +106,9 @@ X(INT, block_size, 1024, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,             \
   "tokens per sequence, the longest context of the model")                     \
 X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, NULL,                         \
   PL_FOR_TRAIN | PL_FOR_TOKENIZER, DATA,                                       \
-  "tokens of the model; None: as the tokenizer has, for BPE the next "         \
-  "multiple of 64 (GPT-2: 50304). Of a new tokenizer; None: 32768")            \
+  "size of the model's vocabulary; None: the tokenizer's, for BPE rounded "    \
+  "up to a multiple of 64 (GPT-2: 50304). For a new tokenizer: its size; "     \
+  "None: 32768")                                                               \
                                                                                \
 X(INT, n_layer, 12, 1, PL_MAX_LAYERS, NULL, PL_FOR_TRAIN, MODEL,               \
   "transformer blocks")                                                        \
@@ -123,27 +124,29 @@ X(FLOAT, dropout, 0.0, 0, 1, NULL, PL_FOR_TRAIN, MODEL,                        \
 X(FLAG, bias, false, 0, 0, NULL, PL_FOR_TRAIN, MODEL,                          \
   "biases in the linear layers and layernorms, as GPT-2 has them")             \
 X(FLAG, tie_word_embeddings, true, 0, 0, NULL, PL_FOR_TRAIN, MODEL,            \
-  "the classifier's matrix is the token table, as in GPT-2; False: it has "    \
-  "weights of its own")                                                        \
+  "the classifier uses the token table as its matrix, as in GPT-2; False: "    \
+  "it has weights of its own")                                                 \
 X(TEXT, activation, "gelu", 0, 0, "gelu gelu_tanh", PL_FOR_TRAIN, MODEL,       \
   "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
                                                                                \
 X(FLOAT, learning_rate, 6e-4, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,      \
-  "of AdamW, at its highest")                                                  \
+  "AdamW's learning rate at its highest")                                      \
 X(FLOAT, weight_decay, 1e-1, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,       \
-  "of AdamW, on matrices and embeddings")                                      \
+  "AdamW's weight decay, of matrices and embeddings")                          \
 X(FLOAT, beta1, 0.9, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                      \
-  "memory of AdamW's mean of the gradients")                                   \
+  "decay rate of AdamW's running mean of the gradients")                       \
 X(FLOAT, beta2, 0.95, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                     \
-  "memory of AdamW's mean of their squares")                                   \
+  "decay rate of AdamW's running mean of their squares")                       \
 X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,           \
-  "longest gradient that is used as it is; 0.0: any")                          \
+  "largest norm of the gradients, to which longer ones are scaled down; "      \
+  "0.0: no limit")                                                             \
 X(TEXT, optimizer_state, "float32", 0, 0, "float32 8bit", PL_FOR_TRAIN,        \
   OPTIMIZER,                                                                   \
-  "AdamW's moments: float32, or 8 bits in blocks: 6 bytes per parameter less, "\
-  "other numbers")                                                             \
+  "how AdamW's moments are kept: float32, or 8 bits in blocks, which takes "   \
+  "6 bytes per parameter less and gives other numbers")                        \
 X(FLAG, decay_lr, true, 0, 0, NULL, PL_FOR_TRAIN, OPTIMIZER,                   \
-  "warm up and decay the learning rate along a cosine; False: constant")       \
+  "the learning rate warms up and decays along a cosine; False: it is "        \
+  "constant")                                                                  \
 X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER,     \
   "updates until the learning rate is at its highest")                         \
 X(INT, lr_decay_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER, \
@@ -154,7 +157,8 @@ X(FLOAT, min_lr, 6e-5, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,             \
 X(INT, eval_interval, 2000, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, EVAL,         \
   "updates between two evaluations")                                           \
 X(INT, eval_iters, 200, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, EVAL,              \
-  "batches per evaluation and split: time and noise, no memory")               \
+  "batches per evaluation and split: more take more time and give less "       \
+  "noise, and need no memory")                                                 \
 X(FLAG, eval_only, false, 0, 0, NULL, PL_FOR_TRAIN, EVAL,                      \
   "stop after the first evaluation")                                           \
 X(OPTIONAL, eval_batch_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
@@ -162,38 +166,42 @@ X(OPTIONAL, eval_batch_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
   "sequences per evaluation batch; None: batch_size")                          \
 X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
   EVAL,                                                                        \
-  "tokens per evaluation sequence; None: block_size; a shorter context has "   \
-  "another, higher loss")                                                      \
+  "tokens per evaluation sequence; None: block_size. With a shorter context "  \
+  "the loss is another, higher one")                                           \
                                                                                \
 X(TEXT, device, "auto", 0, 0, "auto cpu cuda cuda:N mps",                      \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE, "what computes")                      \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  "what computes; that is the processor here, and where another device is "    \
+  "asked for the run says so once")                                            \
 X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16",                    \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
-  "storage of weights and activations; sums are float32 or better")            \
+  "what activations are stored as, and weights are rounded to in products; "   \
+  "sums are float32 or better")                                                \
 X(TEXT, weights, "float32", 0, 0, "float32 bf16", PL_FOR_TRAIN, MACHINE,       \
-  "what training keeps of the weights: float32, or bf16 with stochastic "      \
-  "rounding: 2 bytes per parameter less, other numbers")                       \
+  "how training keeps the weights: float32, or bf16 with stochastic "          \
+  "rounding, which takes 2 bytes per parameter less and gives other numbers")  \
 X(TEXT, working_copy, "rounded", 0, 0, "rounded resident",                     \
   PL_FOR_TRAIN, MACHINE,                                                       \
-  "16-bit weights of a 16-bit dtype: rounded from the float32 ones whenever "  \
-  "they are read, or kept beside them: the same bits")                         \
+  "16-bit weights, for a 16-bit dtype: rounded from the float32 ones "         \
+  "whenever they are read, or kept beside them; the bits are the same")        \
 X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "threads that compute; None: one per processor this process may use")        \
 X(TEXT, memory, "auto", 0, 0, NULL,                                            \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
-  "budget: '12GB', '1.5GiB' or 'auto', what the machine offers, and no more "  \
-  "than nanoGPT or llm.c would take")                                          \
+  "the budget: '12GB', '1.5GiB', or 'auto', which is what the machine "        \
+  "offers, but no more than nanoGPT or llm.c would take")                      \
 X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
-  "'auto': the fastest layout in the budget; 'exact': as configured") \
+  "'auto': the fastest layout that fits the budget; 'exact': the layout "      \
+  "that the config describes")                                                 \
 X(TEXT, gpu, "", 0, 0, NULL, PL_FOR_EXPLAIN, MACHINE,                          \
-  "card that nanoGPT would run on, by name: 'RTX 4070'")                       \
+  "graphics card that nanoGPT would run on, by name: 'RTX 4070'")              \
 X(INT, rounds, 5, 1, 99, NULL, PL_FOR_BENCH, MACHINE,                          \
   "measurements of which bench prints the medians")                            \
 X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
   MACHINE,                                                                     \
-  "activations that are computed again, not kept: less memory, more time; "    \
-  "False: none that needs a matrix product")                                   \
+  "how many activations are computed again instead of kept, for less memory "  \
+  "and more time; False: none that needs a matrix product")                    \
                                                                                \
 X(TEXT, start, "\n", 0, 0, NULL, PL_FOR_SAMPLE, SAMPLE,                        \
   "text to go on from, or FILE:path to read it from a file")                   \
@@ -202,7 +210,8 @@ X(INT, num_samples, 10, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
 X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,       \
   "tokens in each of them")                                                    \
 X(FLOAT, temperature, 0.8, 0, HUGE_VAL, NULL, PL_FOR_SAMPLE, SAMPLE,           \
-  "below 1.0 plays safe, above is bolder; 0.0: always the likeliest token")    \
+  "divides the logits: below 1.0 likely tokens come more often, above it "     \
+  "less often; 0.0: always the likeliest token")                               \
 X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
@@ -211,13 +220,14 @@ X(TEXT, tokenizer, "char", 0, 0, NULL,                                         \
   "'char', 'byte', 'gpt2', or the path of a BPE: tokenizer.json, .tiktoken, "  \
   "vocab.json, or a folder with one")                                          \
 X(FLOAT, val_fraction, 0.1, 0, 1, NULL, PL_FOR_PREPARE, PREPARE,               \
-  "share that validates: whole documents, of one text its end")                \
+  "share of the text for validation: whole documents, or the end of a "        \
+  "single text")                                                               \
 X(TEXT, input, "auto", 0, 0, "auto text jsonl parquet",                        \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
   "what the files are; 'auto': by their names")                                \
 X(TEXT, field, "text", 0, 0, NULL,                                             \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_INSPECT, PREPARE,                 \
-  "of JSON lines and parquet: where the text is")                              \
+  "field of JSON lines, or column of parquet, that has the text")              \
 X(TEXT, include, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
   "patterns of the files to take from folders, with commas: '*.c,*.h'; '': "   \
   "all that are text")                                                         \
@@ -234,18 +244,19 @@ X(TEXT, ids, "text", 0, 0, "text uint16 uint32", PL_FOR_TOKENIZE, PREPARE,     \
                                                                                \
 X(TEXT, out, "", 0, 0, NULL,                                                   \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_EXPORT | PL_FOR_IMPORT, OUTPUT,   \
-  "what to write: a folder; of export to gguf and llmc a file")                \
+  "what to write: a folder, or for export to gguf and llmc a file")            \
 X(TEXT, format, "auto", 0, 0, "auto nanogpt llmc gguf hf",                     \
   PL_FOR_PREPARE | PL_FOR_EXPORT, OUTPUT,                                      \
-  "of prepare: nanoGPT's bare 16 bits, or llm.c's with a header; 'auto': "     \
-  "nanoGPT's unless the vocabulary needs 32 bits. Of export: gguf for "        \
-  "llama.cpp, llmc, or hf, a Hugging Face folder; 'auto': by the name of out") \
+  "for prepare: nanoGPT's 16 bits without a header, or llm.c's with one; "     \
+  "'auto': nanoGPT's unless the vocabulary needs 32 bits. For export: gguf "   \
+  "for llama.cpp, llmc, or hf, a Hugging Face folder; 'auto': by the name "    \
+  "of out")                                                                    \
 X(TEXT, type, "f32", 0, 0, "f32 f16 bf16 q8_0", PL_FOR_EXPORT, OUTPUT,         \
-  "of exported matrices: f32 as trained, 16 bits, or q8_0, 8 bits in blocks "  \
-  "of 32 (gguf); llmc has f32 and bf16")                                       \
+  "type of exported matrices: f32 as trained, f16 or bf16, or q8_0, 8 bits "   \
+  "in blocks of 32 (gguf); llmc has f32 and bf16")                             \
                                                                                \
 X(FLAG, allow_other_tokenizer, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,       \
-  "use a model on data whose tokenizer is another than its own: the same "     \
+  "use a model on data with another tokenizer than its own, where the same "   \
   "token means something else")                                                \
 X(FLAG, allow_other_arithmetic, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,      \
   "resume with kernels that give other bits than those of the run so far")     \

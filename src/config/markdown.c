@@ -19,13 +19,14 @@ static const char head[] =
 "plimsoll train config/train_shakespeare_char.py --n_layer=4 --dropout=0.1\n"
 "```\n"
 "\n"
-"Later wins, within a file and among files; the command line wins over all\n"
-"files, wherever it stands. `plimsoll config FILE --key=value` prints the\n"
-"final values and where each came from.\n"
+"A later value wins, within a file and among files; the command line wins\n"
+"over all files, wherever it stands. `plimsoll config FILE --key=value`\n"
+"prints the final values and where each came from.\n"
 "\n"
 "## Files\n"
 "\n"
-"Config files are nanoGPT's: Python, of which this is read. Nothing is run.\n"
+"Config files are nanoGPT's. They are Python, of which the following is\n"
+"understood. They are read, and nothing in them is run.\n"
 "\n"
 "```python\n"
 "\"\"\"strings that stand alone, comments and print(...) are skipped\"\"\"\n"
@@ -53,22 +54,23 @@ static const char head[] =
 "assert n_embd % n_head == 0\n"
 "```\n"
 "\n"
-"- What has no value without being run (a clock, your own function) stops\n"
-"  with its place once a key with an effect needs it, not before.\n"
-"- A name that is no key is a variable. One that nothing is made of was meant\n"
-"  to be a key: it stops the run, with the nearest key. `wandb_*` may have\n"
-"  any name.\n"
+"- An expression that has no value without being run (a clock, a function of\n"
+"  your own) is an error only if a key with an effect needs the value. The\n"
+"  error names its place.\n"
+"- A name that is no key is a variable. A variable that nothing uses was\n"
+"  probably meant to be a key: it stops the run, and the error names the\n"
+"  nearest key. `wandb_*` may have any name.\n"
 "- Included files are looked for in the working folder, beside the file that\n"
-"  names them, and in the folder around that; at most 8 inside each other and\n"
-"  16 in all. One that is not there stops the run, as does an import of a\n"
-"  name that is a key. Other imports are skipped; `os`, `time`, `math` and\n"
-"  `torch` need none, as in nanoGPT.\n"
+"  names them, and in the folder around that. They may be nested 8 deep, and\n"
+"  there may be 16 in all. An included file that is not there stops the run,\n"
+"  as does an import of a name that is a key. Other imports are skipped;\n"
+"  `os`, `time`, `math` and `torch` need none, as in nanoGPT.\n"
 "- `if`, loops, functions and dictionaries are refused.\n"
 "- `/` gives a float, so `batch_size = 64 / 4` is refused; `64 // 4` is 16.\n"
 "- Whole numbers have 64 bits, and going over is an error. Strings have at\n"
 "  most 65536 bytes, lists 10000 items.\n"
 "- Wrong types and values out of range stop the run.\n"
-"- Any key may stand in any file: one file serves all commands.\n"
+"- Any key may be in any file, so that one file serves all commands.\n"
 "- A file has at most 65536 bytes of UTF-8.\n"
 "\n"
 "## Arguments\n"
@@ -76,31 +78,32 @@ static const char head[] =
 "`--key=value`, or `--key value`, takes the same values as a file. Strings\n"
 "need no quotes: `--out_dir=out-small`, `--start=\"It is a truth\"`. Flags\n"
 "need a value: `--eval_only=True`. A value that begins with `--`, or is the\n"
-"name of a config file, is written with `=`. Behind `--` there are only names\n"
-"of files and folders. A key that the command does not read is refused.\n"
+"name of a config file, is written with `=`. Everything behind `--` is the\n"
+"name of a file or folder. A key that the command does not read is refused.\n"
 "\n"
 "## Keys\n"
 "\n"
-"*read by*: which commands take it as an argument; `explain` and `bench` take\n"
-"what `train` takes.\n";
+"The column *read by* says which commands take the key as an argument;\n"
+"`explain` and `bench` take what `train` takes.\n";
 
 static const char levels[] =
 "\n"
-"`grad_checkpoint` chooses what a layer keeps for its backward pass. 0: all.\n"
-"1: no layernorms and GELUs. 2: nor the MLP's hidden layer. 3, or `True`: its\n"
+"`grad_checkpoint` chooses what a layer keeps for its backward pass. At level\n"
+"0 it keeps everything; at 1 everything but layernorms and GELUs; at 2 it\n"
+"doesn't keep the MLP's hidden layer either; at 3, or `True`, it keeps its\n"
 "input only. `False` leaves the choice between 0 and 1 to the planner. A list\n"
 "has one level per layer, the first layer first. The results of the run are\n"
 "the same, to the bit, at every level.\n";
 
 static const char consents[] =
 "\n"
-"What is refused otherwise. Each holds for the one command that it is given\n"
-"to: no checkpoint keeps it.\n";
+"These keys allow what is refused otherwise. Each holds for the one command\n"
+"that it is given to, and no checkpoint keeps it.\n";
 
 static const char ignored[] =
 "\n"
-"These mean nothing here. They are accepted, whatever the expression, so that\n"
-"nanoGPT's files can be used as they are, and the run says so once.\n";
+"These keys mean nothing here. They are accepted, whatever the expression, so\n"
+"that nanoGPT's files can be used as they are, and the run says so once.\n";
 /* clang-format on */
 
 typedef struct page {
