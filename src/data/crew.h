@@ -1,19 +1,21 @@
-/* crew.h: documents through several threads, in order and in bounded memory.
+/* crew.h: a pipeline that passes documents through several threads, in order
+ * and in bounded memory.
  *
- * Text is read in loads and cut into parts where a tokenizer may be given one
- * alone (text/pretok.h, data/cutter.h). While all threads work on the parts of
- * one load, the first of them hands on the load before, and reads the next.
- * What is cut where depends on the documents alone, not on threads or memory.
- * A document of more than PL_SOURCE_PIECE_BYTES goes in pieces of that size,
- * as text files do. A word that is longer than a load is one by itself: it is
- * worked on where the source has it, and its ids are in the source's memory. */
+ * Text is read into loads (buffers) and cut into parts, each of which a
+ * tokenizer may be given alone (text/pretok.h, data/pieces.h). While all
+ * threads work on the parts of one load, the first of them hands on the load
+ * before and reads the next one. Where text is cut depends on the documents
+ * alone, not on threads or memory. A document of more than
+ * PL_SOURCE_PIECE_BYTES is passed in pieces of that size, as text files are. A
+ * word that is longer than a load is a load by itself: it is worked on where
+ * the source has it, and its ids are in the source's memory. */
 #ifndef PL_DATA_CREW_H
 #define PL_DATA_CREW_H
 
 #include "base/threads.h"
 #include "data/source.h"
 
-/* What is behind a place between two pieces. */
+/* What was read up to a place between two pieces. */
 typedef struct pl_crew_tally {
     pl_source_place place;
     uint64_t in_document;  /* 1: the place is inside one */

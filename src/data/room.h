@@ -1,8 +1,9 @@
-/* room.h: the memory that reading may take, in blocks that can be given back.
+/* room.h: the memory that reading files may take: an allocator with a limit.
  *
- * A pl_heap is given back as a whole; a reader meets pages and documents of
- * every size and must not keep what it no longer needs. A block is a lump of
- * its own (base/arena.h), and the room counts them all against one limit. */
+ * A pl_heap is given back as a whole. But a reader meets pages and documents of
+ * every size, and must not keep what it no longer needs. So a room gives blocks
+ * that can be given back one by one: each is a lump of its own (base/arena.h),
+ * and the room counts them all against one limit. */
 #ifndef PL_DATA_ROOM_H
 #define PL_DATA_ROOM_H
 

@@ -53,7 +53,7 @@ void pl_shard_set_close(pl_shard_set *set)
     set->count = 0;
 }
 
-/* The shard in which token `at` lies, by halving. */
+/* The shard that has token `at`, by binary search. */
 static size_t find(const pl_shard_set *set, uint64_t at)
 {
     size_t low = 0, high = set->count;

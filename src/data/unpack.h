@@ -1,9 +1,9 @@
-/* unpack.h: the only user of zlib, zstd, liblzma, lz4 and snappy.
+/* unpack.h: decompression, the only user of zlib, zstd, liblzma, lz4 and
+ * snappy.
  *
- * Their memory comes from a room: they allocate through blocks, so that a file
- * that asks for a window of a gigabyte is refused and not obeyed. Snappy needs
- * none; what lz4 allocates by itself is counted before it does. Reads no
- * file. */
+ * The libraries' memory comes from a room: they allocate its blocks, so that a
+ * file that asks for a window of a gigabyte is refused. Snappy needs no memory;
+ * what lz4 allocates by itself is counted before it does. Reads no file. */
 #ifndef PL_DATA_UNPACK_H
 #define PL_DATA_UNPACK_H
 

@@ -162,7 +162,7 @@ void pl_build_gelu(builder *b, int layer, block *k)
     pl_build_rows(b, step, PL_ARG_GELU_X, k->fc);
 }
 
-/* The GELU alone, where nobody asks for what it is of. */
+/* Stores only the result of the GELU, where its input isn't needed again. */
 static void gelu_of_fc(builder *b, int layer, block *k)
 {
     make_gelu(b, layer, k);

@@ -1,14 +1,16 @@
-/* looks.h: the best of several short looks at the ops of a machine, and what is
- * to be believed of them.
+/* looks.h: the best of several short measurements ("looks") of how fast the ops
+ * are on a machine, and which of them are believed.
  *
- * Whatever disturbs a look can only make it slow, so of several the fastest
- * counts, op by op; and of two measurements the undisturbed one. */
+ * Whatever disturbs a measurement can only make it slow, so of several the
+ * fastest counts, op by op; and of an earlier and a later one the undisturbed
+ * one. */
 #ifndef PL_MODEL_LOOKS_H
 #define PL_MODEL_LOOKS_H
 
 #include "model/cost.h"
 
-/* Rates from a moment as quiet as this take the place of others. */
+/* Rates that were measured while so much of the time was ours replace others.
+ */
 #define PL_LOOKS_QUIET 0.9
 
 typedef struct pl_looks {
@@ -19,17 +21,18 @@ typedef struct pl_looks {
     double quiet;                   /* of the quietest of them */
 } pl_looks;
 
-/* One look: what was seen, and how much of the time was ours (from 0 to 1). */
+/* Adds one measurement: what was seen, and how much of the time was ours (from
+ * 0 to 1). */
 void pl_looks_add(pl_looks *looks, const pl_observed *seen, double quiet);
 
-/* How far rates are to be trusted at `date` (seconds since 1970): how quiet it
- * was when they were measured, half of that for every month since. 0: nothing
- * is known of it. */
+/* How far rates are trusted at `date` (seconds since 1970), from 0 to 1: how
+ * much of the time was ours when they were measured, halved for every month
+ * since. 0: nothing is known about that. */
 double pl_rates_trust(const pl_rates *rates, double date);
 
-/* Takes over what was seen of the ops at `date`. Looks at a quiet moment, and
- * any that are far better than what is known, take the place of the rates;
- * others, and looks that were too brief, only raise them. */
+/* Updates the rates with what was measured at `date`. Undisturbed measurements,
+ * and any that are trusted far more than what is known, replace the rates;
+ * others, and those that were too brief, can only raise them. */
 void pl_rates_learn(pl_rates *rates, const pl_looks *looks, double date);
 
 #endif

@@ -121,7 +121,8 @@ static void close_lifetime(pl_buffer *buffer, const pl_program *program)
         buffer->first = 0; /* collected by the loop, used after it */
 }
 
-/* Against the signature; who is wrong is named by step and argument. */
+/* Checks a step against the signature of its op; a failure names the step and
+ * the argument. */
 static void check_step(const pl_graph *graph, const pl_step *step)
 {
     const pl_op_info *info = pl_op_of(step->op);
@@ -164,7 +165,7 @@ static void note_program(pl_graph *graph, int id)
     }
 }
 
-/* Scratch belongs to one step: nobody finds anything in it afterwards. */
+/* Scratch belongs to one step: no other step may use it. */
 static void check_scratch(const pl_graph *graph, const pl_program *program)
 {
     for (size_t at = 0; at < program->n_steps; at++) {

@@ -5,8 +5,9 @@
 #include "text/bpe_runs.h"
 #include "text/bpe_train.h"
 
-/* One thread's counts: a table of pieces, without wrapping around: a piece
- * lies at its hash's share of `capacity`, or a few places behind. */
+/* One thread's counts: a hash table of pieces with linear probing that doesn't
+ * wrap around. A piece is at its hash's share of `capacity`, or a few slots
+ * behind, so that the table is nearly sorted by hash. */
 typedef struct pl_count_table {
     pl_heap heap;
     pl_run_count *slots; /* capacity + PL_COUNT_SPARE */

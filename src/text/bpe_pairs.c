@@ -1,5 +1,6 @@
-/* bpe_pairs.c: see bpe_pairs.h. The queue is lazy: what it has may count more
- * than the pair does by now, and is put right when it comes to the top. */
+/* bpe_pairs.c: see bpe_pairs.h. The priority queue is updated lazily: an entry
+ * may have a higher count than its pair has by now, and is corrected when it
+ * comes to the top. */
 #include "text/bpe_pairs.h"
 
 #include "base/check.h"

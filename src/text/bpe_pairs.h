@@ -1,7 +1,7 @@
 /* bpe_pairs.h: the pairs of neighbouring tokens while a vocabulary is trained:
- * how often each occurs, where its first place is (if
- * somebody keeps that), and which is next. Knows
- * no text. */
+ * how often each occurs, where its first place is (if the caller keeps that),
+ * and which is the most frequent: a hash table and a priority queue. Knows no
+ * text. */
 #ifndef PL_TEXT_BPE_PAIRS_H
 #define PL_TEXT_BPE_PAIRS_H
 
@@ -35,9 +35,9 @@ typedef struct pl_pairs {
     uint32_t free;   /* the first pair that may be used again */
     uint32_t *slots; /* by key: place in pairs; 0: none */
     size_t slot_mask;
-    pl_pair_wait *queue; /* a heap, the most frequent at its top */
+    pl_pair_wait *queue; /* a binary heap, the most frequent at its top */
     size_t queue_count, queue_capacity;
-    uint32_t touched; /* the first that came up, or has no place left, since
+    uint32_t touched; /* the first that is new, or has no place left, since
                        * the last pl_pairs_settle; 0: none */
 } pl_pairs;
 
@@ -51,11 +51,11 @@ PL_MUST_CHECK pl_status pl_pairs_get(pl_pairs *pairs, uint64_t key,
                                      uint32_t *pair, pl_error *err);
 /* The pair of this key, 0 if there is none. */
 uint32_t pl_pairs_find(const pl_pairs *pairs, uint64_t key);
-/* This pair has no place left: it is forgotten when they settle. */
+/* This pair occurs nowhere any more: pl_pairs_settle removes it. */
 void pl_pairs_empty(pl_pairs *pairs, uint32_t pair);
 
-/* Queues what came up, forgets what has no place. From now on counts of those
- * that are there only fall. */
+/* Queues the new pairs and removes those that occur nowhere any more. From now
+ * on the counts of those that are there can only fall. */
 PL_MUST_CHECK pl_status pl_pairs_settle(pl_pairs *pairs, pl_error *err);
 /* The most frequent pair, of equal ones that with the lowest key; 0 if none is
  * frequent enough. It leaves the queue. */

@@ -1,6 +1,7 @@
-/* bpe_runs.h: counts of pieces as sorted lists, in memory or in files, and
- * their union. The order is that of the pieces' hashes: any fixed one would
- * do, and tables are nearly in this one already. */
+/* bpe_runs.h: counts of pieces as sorted lists ("runs", as in external
+ * sorting), in memory or in files, and the merging of them. The order is that
+ * of the pieces' hashes: any fixed order would do, and hash tables are nearly
+ * in this one already. */
 #ifndef PL_TEXT_BPE_RUNS_H
 #define PL_TEXT_BPE_RUNS_H
 

@@ -1,4 +1,4 @@
-/* elementwise.c: GELU, dropout, copy, and what follows a product. */
+/* elementwise.c: GELU, dropout, copy, and the epilogue of a product. */
 #include "kernels/ref/ref.h"
 
 #include <math.h>
