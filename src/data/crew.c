@@ -44,7 +44,7 @@ typedef struct crew {
     load loads[2];
     size_t part_room;
     pl_fragment piece; /* the one that is being cut; PL_FRAGMENT_NONE: none */
-    uint64_t sum;   /* the checksum up to its end */
+    uint64_t sum;      /* the checksum up to its end */
     /* A word that is too long for a load is being worked on in the source's own
      * memory: nothing else may be read until its results are delivered. */
     int holds;

@@ -15,7 +15,7 @@
  * file's checksum is taken while its bytes are written, and the manifest comes
  * last. Until the rename nothing has the name of a checkpoint, so that a save
  * that fails or is killed leaves the earlier ones as they were. */
-#include "train/checkpoint.h"
+#include "store/checkpoint.h"
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "store/hf_text.h"
