@@ -49,7 +49,7 @@ static pl_status try_smallest(const pricing *p, const pl_config *config,
 
 /* Adds a row if the changed config fits. */
 static pl_status offer_it(pricing *p, const pl_config *changed,
-                          const char *settings, pl_remedy_effect effect)
+                          const char *settings)
 {
     pl_heap heap = pl_heap_make((size_t)1 << 30);
     const pl_log silent = { 0 };
@@ -67,7 +67,8 @@ static pl_status offer_it(pricing *p, const pl_config *changed,
             .update_change = plan.update_seconds / p->plan->update_seconds -
                              1.0,
             .parameters = pl_param_count(&plan.gpt.shape),
-            .effect = effect,
+            .effect = pl_config_difference(p->config, changed),
+            .regroups = changed->batch_size != p->config->batch_size,
         };
         snprintf(change->settings, sizeof change->settings, "%s", settings);
     }
@@ -90,15 +91,14 @@ static pl_status offer_layouts(pricing *p)
     pl_status status = PL_OK;
     if (strcmp(changed.fit, "exact") == 0) {
         changed.fit = "auto";
-        status = offer_it(p, &changed, "fit = 'auto'", PL_REMEDY_SAME_BITS);
+        status = offer_it(p, &changed, "fit = 'auto'");
     }
     if (!status && keeps_levels(&changed)) {
         changed.grad_checkpoint.kind = PL_CHECKPOINTING_ON;
         status = offer_it(p, &changed,
                           strcmp(p->config->fit, "exact") == 0
                               ? "fit = 'auto', grad_checkpoint = True"
-                              : "grad_checkpoint = True",
-                          PL_REMEDY_SAME_BITS);
+                              : "grad_checkpoint = True");
     }
     return status;
 }
@@ -129,7 +129,7 @@ static pl_status offer_batch(pricing *p)
                  "batch_size = %lld, gradient_accumulation_steps = %lld",
                  (long long)changed.batch_size,
                  (long long)changed.gradient_accumulation_steps);
-        pl_status status = offer_it(p, &changed, text, PL_REMEDY_SAME_RUN);
+        pl_status status = offer_it(p, &changed, text);
         if (status || p->count > before)
             return status;
     }
@@ -167,7 +167,7 @@ static pl_status offer_bits(pricing *p)
              strcmp(p->config->optimizer_state, "8bit") == 0) ||
             (bits[i].weights && strcmp(p->config->weights, "bf16") == 0))
             continue; /* as it is already */
-        status = offer_it(p, &changed, bits[i].text, PL_REMEDY_NUMBERS);
+        status = offer_it(p, &changed, bits[i].text);
     }
     return status;
 }
@@ -250,7 +250,7 @@ static pl_status offer_models(pricing *p)
                  *b->text ? ", " : "",
                  context > changed.block_size ? "eval_block_size = None, " : "",
                  size->name, (long long)value);
-        status = offer_it(p, &changed, text, PL_REMEDY_MODEL);
+        status = offer_it(p, &changed, text);
     }
     return status;
 }

@@ -105,6 +105,7 @@ static pl_status print_json(const pl_config *config, pl_heap *heap,
         pl_json_text_string(&j, "from", origin);
         pl_json_text_raw(&j, "has_effect",
                          row->type == PL_TYPE_IGNORED ? "false" : "true");
+        pl_json_text_string(&j, "in_a_run", pl_effect_name(row->effect));
         pl_json_text_close(&j, '}');
     }
     status = pl_json_text_end(&j, err);

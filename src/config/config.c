@@ -293,6 +293,47 @@ size_t pl_config_value_text(const pl_config *cfg, pl_key key, char *text,
     return pl_value_write(&value, text, size);
 }
 
+static bool same(const pl_value *a, const pl_value *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case PL_VALUE_NONE:
+    case PL_VALUE_UNKNOWN:
+        return true;
+    case PL_VALUE_FLAG:
+        return a->flag == b->flag;
+    case PL_VALUE_INT:
+        return a->whole == b->whole;
+    case PL_VALUE_FLOAT:
+        return memcmp(&a->real, &b->real, sizeof a->real) == 0;
+    case PL_VALUE_TEXT:
+        return strcmp(a->text, b->text) == 0;
+    case PL_VALUE_LIST:
+        break;
+    }
+    bool all = a->count == b->count;
+    for (size_t i = 0; i < a->count && all; i++)
+        all = same(&a->items[i], &b->items[i]);
+    return all;
+}
+
+bool pl_config_same_value(const pl_config *a, const pl_config *b, pl_key key)
+{
+    const pl_value one = pl_config_get(a, key), other = pl_config_get(b, key);
+    return same(&one, &other);
+}
+
+pl_effect pl_config_difference(const pl_config *a, const pl_config *b)
+{
+    pl_effect effect = PL_EFFECT_CALL;
+    for (pl_key key = 0; key < PL_KEY_COUNT; key++)
+        if (pl_key_row(key)->effect > effect &&
+            !pl_config_same_value(a, b, key))
+            effect = pl_key_row(key)->effect;
+    return effect;
+}
+
 size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
                              size_t size)
 {

@@ -128,6 +128,13 @@ pl_value pl_config_get(const pl_config *cfg, pl_key key);
 size_t pl_config_value_text(const pl_config *cfg, pl_key key, char *text,
                             size_t size);
 
+/* Whether both hold the same value, as it would be written. */
+bool pl_config_same_value(const pl_config *a, const pl_config *b, pl_key key);
+
+/* The strongest effect of the keys in which they differ; PL_EFFECT_CALL where
+ * they don't. */
+pl_effect pl_config_difference(const pl_config *a, const pl_config *b);
+
 /* "default", "config/x.py:3:1" or "command line"; returns as snprintf does. */
 size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
                              size_t size);

@@ -38,8 +38,8 @@
     }
 
 static const pl_key_info rows[PL_KEY_COUNT] = {
-#define PL_KEY_ROW(type, key, standard, min, max, choices, commands, group,    \
-                   help)                                                       \
+#define PL_KEY_ROW(type, key, standard, min, max, choices, effect, commands,   \
+                   group, help)                                                \
     [PL_KEY_##key] = { #key,                                                   \
                        PL_TYPE_##type,                                         \
                        offsetof(pl_config, key),                               \
@@ -47,6 +47,7 @@ static const pl_key_info rows[PL_KEY_COUNT] = {
                        min,                                                    \
                        max,                                                    \
                        choices,                                                \
+                       PL_EFFECT_##effect,                                     \
                        commands,                                               \
                        PL_GROUP_##group,                                       \
                        help },
@@ -68,6 +69,25 @@ static const char *const titles[PL_GROUP_COUNT] = {
     [PL_GROUP_IGNORED] = "Without effect",
 };
 
+static const struct {
+    const char *name, *meaning;
+} effects[PL_EFFECT_COUNT] = {
+    [PL_EFFECT_CALL] = { "call", "it belongs to the one command that it is "
+                                 "given to, and to no run" },
+    [PL_EFFECT_SAME] = { "same bits", "the run goes on with the same bits" },
+    [PL_EFFECT_EVALUATION] = { "evaluation", "the training goes on with the "
+                                             "same bits, its evaluations are "
+                                             "others" },
+    [PL_EFFECT_NUMBERS] = { "numbers", "the run goes on and is another one "
+                                       "from there on, which it says" },
+    [PL_EFFECT_TENSORS] = { "tensors", "refused: the weights or moments of the "
+                                       "checkpoint are kept in another way" },
+    [PL_EFFECT_MODEL] = { "model", "refused: it would be another model" },
+    [PL_EFFECT_DATA] = { "data", "refused unless the tokens are the same" },
+    [PL_EFFECT_IDENTITY] = { "identity", "refused: it would be another run "
+                                         "from its beginning" },
+};
+
 const pl_key_info *pl_key_row(pl_key key)
 {
     PL_CHECK(key < PL_KEY_COUNT);
@@ -84,6 +104,18 @@ const char *pl_key_group_title(pl_key_group group)
 {
     PL_CHECK(group < PL_GROUP_COUNT);
     return titles[group];
+}
+
+const char *pl_effect_name(pl_effect effect)
+{
+    PL_CHECK(effect < PL_EFFECT_COUNT);
+    return effects[effect].name;
+}
+
+const char *pl_effect_meaning(pl_effect effect)
+{
+    PL_CHECK(effect < PL_EFFECT_COUNT);
+    return effects[effect].meaning;
 }
 
 size_t pl_key_commands(pl_key key, char *text, size_t size)

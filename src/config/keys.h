@@ -61,6 +61,25 @@ typedef enum pl_key_group {
     PL_GROUP_COUNT,
 } pl_key_group;
 
+/* What another value does to a run that goes on with it, the weakest first.
+ * Everything that says what a change costs reads it: resume, the advice of
+ * plan, the docs. There is no default: a row without it does not compile. */
+typedef enum pl_effect {
+    PL_EFFECT_CALL, /* belongs to one call of a command and to no run: where it
+                     * is, how it begins, what is shown, read or written */
+    PL_EFFECT_SAME, /* no bit of training or evaluation: only time, memory,
+                     * which steps are kept and where the run ends */
+    PL_EFFECT_EVALUATION, /* what is measured, when and on how much; no bit of
+                           * the training */
+    PL_EFFECT_NUMBERS,    /* the run is another one from there on */
+    PL_EFFECT_TENSORS,    /* other numbers, held in other tensors than the
+                           * checkpoint's: refused there */
+    PL_EFFECT_MODEL,      /* another model: compared as a shape, refused */
+    PL_EFFECT_DATA, /* where the data is: its tokens are compared, not this */
+    PL_EFFECT_IDENTITY, /* which run it is: refused */
+    PL_EFFECT_COUNT,
+} pl_effect;
+
 enum { PL_NONE = -1 }; /* an OPTIONAL key that has no value */
 
 enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
@@ -70,195 +89,200 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 
 /* In `choices` a word that ends in ":N" stands for any number in that place.
  *
- * X(type, key, default, min, max, choices, commands, group, help) */
+ * X(type, key, default, min, max, choices, effect, commands, group, help) */
 /* clang-format off */
 #define PL_CONFIG_TABLE(X)                                                     \
-X(TEXT, out_dir, "out", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,         \
+X(TEXT, out_dir, "out", 0, 0, NULL, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
   "folder of the run: checkpoints are written to it and read from it")         \
-X(TEXT, init_from, "scratch", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
+X(TEXT, init_from, "scratch", 0, 0, NULL, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,  \
+  RUN,                                                                         \
   "where the weights come from: 'scratch', 'resume' (the newest checkpoint in "\
   "out_dir), or a folder with a GPT-2 as Hugging Face keeps it; 'gpt2' and "   \
   "other names of its hub are looked up in its cache on this disk")            \
-X(INT, seed, 1337, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
-  "names every random number of the run")                                      \
-X(INT, max_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,            \
+X(INT, seed, 1337, 0, PL_MAX_STEPS, NULL, IDENTITY,                            \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN, "names every random number of the run")   \
+X(INT, max_iters, 600000, 0, PL_MAX_STEPS, NULL, SAME, PL_FOR_TRAIN, RUN,      \
   "updates of the weights in the whole run")                                   \
-X(INT, log_interval, 1, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
+X(INT, log_interval, 1, 1, PL_MAX_STEPS, NULL, CALL, PL_FOR_TRAIN, RUN,        \
   "updates between two lines of progress")                                     \
-X(FLAG, always_save_checkpoint, true, 0, 0, NULL, PL_FOR_TRAIN, RUN,           \
+X(FLAG, always_save_checkpoint, true, 0, 0, NULL, SAME, PL_FOR_TRAIN, RUN,     \
   "save after every evaluation, not only after the best one so far")           \
-X(OPTIONAL, save_interval, PL_NONE, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,  \
+X(OPTIONAL, save_interval, PL_NONE, 1, PL_MAX_STEPS, NULL, SAME, PL_FOR_TRAIN, \
+  RUN,                                                                         \
   "updates between two checkpoints; None: after evaluations, as "              \
   "always_save_checkpoint says")                                               \
-X(INT, keep, 1, 0, 1000000, NULL, PL_FOR_TRAIN, RUN,                           \
+X(INT, keep, 1, 0, 1000000, NULL, SAME, PL_FOR_TRAIN, RUN,                     \
   "older checkpoints that stay, beside the newest and the best")               \
-X(INT, max_skipped, 10, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
+X(INT, max_skipped, 10, 1, PL_MAX_STEPS, NULL, SAME, PL_FOR_TRAIN, RUN,        \
   "updates in a row whose loss or gradients are not finite, until the run "    \
   "stops")                                                                     \
                                                                                \
-X(TEXT, dataset, "openwebtext", 0, 0, NULL, PL_FOR_TRAIN, DATA,                \
+X(TEXT, dataset, "openwebtext", 0, 0, NULL, DATA, PL_FOR_TRAIN, DATA,          \
   "folder below data/ that holds train.bin and val.bin")                       \
-X(INT, batch_size, 12, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,               \
+X(INT, batch_size, 12, 1, PL_MAX_SIZE, NULL, NUMBERS, PL_FOR_TRAIN, DATA,      \
   "sequences per micro-step")                                                  \
-X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,    \
-  DATA, "micro-steps per update, of batch_size sequences each")                \
-X(INT, block_size, 1024, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,             \
+X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NULL, NUMBERS,         \
+  PL_FOR_TRAIN, DATA, "micro-steps per update, of batch_size sequences each")  \
+X(INT, block_size, 1024, 1, PL_MAX_SIZE, NULL, MODEL, PL_FOR_TRAIN, DATA,      \
   "tokens per sequence, the longest context of the model")                     \
-X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, NULL,                         \
+X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, NULL, MODEL,                  \
   PL_FOR_TRAIN | PL_FOR_TOKENIZER, DATA,                                       \
   "tokens of the model; None: as the tokenizer has, for BPE the next "         \
   "multiple of 64 (GPT-2: 50304). Of a new tokenizer; None: 32768")            \
                                                                                \
-X(INT, n_layer, 12, 1, PL_MAX_LAYERS, NULL, PL_FOR_TRAIN, MODEL,               \
+X(INT, n_layer, 12, 1, PL_MAX_LAYERS, NULL, MODEL, PL_FOR_TRAIN, MODEL,        \
   "transformer blocks")                                                        \
-X(INT, n_head, 12, 1, 1048576, NULL, PL_FOR_TRAIN, MODEL,                      \
+X(INT, n_head, 12, 1, 1048576, NULL, MODEL, PL_FOR_TRAIN, MODEL,               \
   "attention heads per block")                                                 \
-X(INT, n_embd, 768, 1, 16777216, NULL, PL_FOR_TRAIN, MODEL,                    \
+X(INT, n_embd, 768, 1, 16777216, NULL, MODEL, PL_FOR_TRAIN, MODEL,             \
   "channels of the residual stream")                                           \
-X(OPTIONAL, head_dim, PL_NONE, 1, 16777216, NULL, PL_FOR_TRAIN, MODEL,         \
+X(OPTIONAL, head_dim, PL_NONE, 1, 16777216, NULL, MODEL, PL_FOR_TRAIN, MODEL,  \
   "channels of one head; None: n_embd / n_head, to the nearest even number "   \
   "where that is not whole")                                                   \
-X(FLOAT, dropout, 0.0, 0, 1, NULL, PL_FOR_TRAIN, MODEL,                        \
+X(FLOAT, dropout, 0.0, 0, 1, NULL, NUMBERS, PL_FOR_TRAIN, MODEL,               \
   "share of activations that training drops")                                  \
-X(FLAG, bias, false, 0, 0, NULL, PL_FOR_TRAIN, MODEL,                          \
+X(FLAG, bias, false, 0, 0, NULL, MODEL, PL_FOR_TRAIN, MODEL,                   \
   "biases in the linear layers and layernorms, as GPT-2 has them")             \
-X(FLAG, tie_word_embeddings, true, 0, 0, NULL, PL_FOR_TRAIN, MODEL,            \
+X(FLAG, tie_word_embeddings, true, 0, 0, NULL, MODEL, PL_FOR_TRAIN, MODEL,     \
   "the classifier's matrix is the token table, as in GPT-2; False: it has "    \
   "weights of its own")                                                        \
-X(TEXT, activation, "gelu", 0, 0, "gelu gelu_tanh", PL_FOR_TRAIN, MODEL,       \
-  "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
+X(TEXT, activation, "gelu", 0, 0, "gelu gelu_tanh", MODEL, PL_FOR_TRAIN,       \
+  MODEL, "GELU by erf, or by tanh as in OpenAI's GPT-2")                       \
                                                                                \
-X(FLOAT, learning_rate, 6e-4, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,      \
-  "of AdamW, at its highest")                                                  \
-X(FLOAT, weight_decay, 1e-1, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,       \
-  "of AdamW, on matrices and embeddings")                                      \
-X(FLOAT, beta1, 0.9, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                      \
+X(FLOAT, learning_rate, 6e-4, 0, HUGE_VAL, NULL, NUMBERS, PL_FOR_TRAIN,        \
+  OPTIMIZER, "of AdamW, at its highest")                                       \
+X(FLOAT, weight_decay, 1e-1, 0, HUGE_VAL, NULL, NUMBERS, PL_FOR_TRAIN,         \
+  OPTIMIZER, "of AdamW, on matrices and embeddings")                           \
+X(FLOAT, beta1, 0.9, 0, 1, NULL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,             \
   "memory of AdamW's mean of the gradients")                                   \
-X(FLOAT, beta2, 0.95, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                     \
+X(FLOAT, beta2, 0.95, 0, 1, NULL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,            \
   "memory of AdamW's mean of their squares")                                   \
-X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,           \
+X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NULL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,  \
   "longest gradient that is used as it is; 0.0: any")                          \
-X(TEXT, optimizer_state, "float32", 0, 0, "float32 8bit", PL_FOR_TRAIN,        \
-  OPTIMIZER,                                                                   \
+X(TEXT, optimizer_state, "float32", 0, 0, "float32 8bit", TENSORS,             \
+  PL_FOR_TRAIN, OPTIMIZER,                                                     \
   "AdamW's moments: float32, or 8 bits in blocks: 6 bytes per parameter less, "\
   "other numbers")                                                             \
-X(FLAG, decay_lr, true, 0, 0, NULL, PL_FOR_TRAIN, OPTIMIZER,                   \
+X(FLAG, decay_lr, true, 0, 0, NULL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,          \
   "warm up and decay the learning rate along a cosine; False: constant")       \
-X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER,     \
-  "updates until the learning rate is at its highest")                         \
-X(INT, lr_decay_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER, \
-  "update at which the learning rate arrives at min_lr")                       \
-X(FLOAT, min_lr, 6e-5, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,             \
+X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NULL, NUMBERS, PL_FOR_TRAIN,       \
+  OPTIMIZER, "updates until the learning rate is at its highest")              \
+X(INT, lr_decay_iters, 600000, 0, PL_MAX_STEPS, NULL, NUMBERS, PL_FOR_TRAIN,   \
+  OPTIMIZER, "update at which the learning rate arrives at min_lr")            \
+X(FLOAT, min_lr, 6e-5, 0, HUGE_VAL, NULL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,    \
   "learning rate at the end of the decay")                                     \
                                                                                \
-X(INT, eval_interval, 2000, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, EVAL,         \
-  "updates between two evaluations")                                           \
-X(INT, eval_iters, 200, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, EVAL,              \
+X(INT, eval_interval, 2000, 1, PL_MAX_STEPS, NULL, EVALUATION, PL_FOR_TRAIN,   \
+  EVAL, "updates between two evaluations")                                     \
+X(INT, eval_iters, 200, 1, PL_MAX_SIZE, NULL, EVALUATION, PL_FOR_TRAIN, EVAL,  \
   "batches per evaluation and split: time and noise, no memory")               \
-X(FLAG, eval_only, false, 0, 0, NULL, PL_FOR_TRAIN, EVAL,                      \
+X(FLAG, eval_only, false, 0, 0, NULL, CALL, PL_FOR_TRAIN, EVAL,                \
   "stop after the first evaluation")                                           \
-X(OPTIONAL, eval_batch_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
-  EVAL,                                                                        \
-  "sequences per evaluation batch; None: batch_size")                          \
-X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
-  EVAL,                                                                        \
+X(OPTIONAL, eval_batch_size, PL_NONE, 1, PL_MAX_SIZE, NULL, EVALUATION,        \
+  PL_FOR_TRAIN, EVAL, "sequences per evaluation batch; None: batch_size")      \
+X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, NULL, EVALUATION,        \
+  PL_FOR_TRAIN, EVAL,                                                          \
   "tokens per evaluation sequence; None: block_size; a shorter context has "   \
   "another, higher loss")                                                      \
                                                                                \
-X(TEXT, device, "auto", 0, 0, "auto cpu cuda cuda:N mps",                      \
+X(TEXT, device, "auto", 0, 0, "auto cpu cuda cuda:N mps", SAME,                \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE, "what computes")                      \
-X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16",                    \
+X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16", NUMBERS,           \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "storage of weights and activations; sums are float32 or better")            \
-X(TEXT, weights, "float32", 0, 0, "float32 bf16", PL_FOR_TRAIN, MACHINE,       \
+X(TEXT, weights, "float32", 0, 0, "float32 bf16", TENSORS, PL_FOR_TRAIN,       \
+  MACHINE,                                                                     \
   "what training keeps of the weights: float32, or bf16 with stochastic "      \
   "rounding: 2 bytes per parameter less, other numbers")                       \
-X(TEXT, working_copy, "rounded", 0, 0, "rounded resident",                     \
-  PL_FOR_TRAIN, MACHINE,                                                       \
+X(TEXT, working_copy, "rounded", 0, 0, "rounded resident", SAME, PL_FOR_TRAIN, \
+  MACHINE,                                                                     \
   "16-bit weights of a 16-bit dtype: rounded from the float32 ones whenever "  \
   "they are read, or kept beside them: the same bits")                         \
-X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
+X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL, SAME,                   \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "threads that compute; None: one per processor this process may use")        \
-X(TEXT, memory, "auto", 0, 0, NULL,                                            \
+X(TEXT, memory, "auto", 0, 0, NULL, SAME,                                      \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "budget: '12GB', '1.5GiB' or 'auto', what the machine offers, and no more "  \
   "than nanoGPT or llm.c would take")                                          \
-X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
-  "'auto': the fastest layout in the budget; 'exact': as configured") \
-X(TEXT, gpu, "", 0, 0, NULL, PL_FOR_EXPLAIN, MACHINE,                          \
+X(TEXT, fit, "auto", 0, 0, "auto exact", SAME, PL_FOR_TRAIN, MACHINE,          \
+  "'auto': the fastest layout in the budget; 'exact': as configured")          \
+X(TEXT, gpu, "", 0, 0, NULL, CALL, PL_FOR_EXPLAIN, MACHINE,                    \
   "card that nanoGPT would run on, by name: 'RTX 4070'")                       \
-X(INT, rounds, 5, 1, 99, NULL, PL_FOR_BENCH, MACHINE,                          \
+X(INT, rounds, 5, 1, 99, NULL, CALL, PL_FOR_BENCH, MACHINE,                    \
   "measurements of which bench prints the medians")                            \
-X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
+X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, SAME, PL_FOR_TRAIN,   \
   MACHINE,                                                                     \
   "activations that are computed again, not kept: less memory, more time; "    \
   "False: none that needs a matrix product")                                   \
                                                                                \
-X(TEXT, start, "\n", 0, 0, NULL, PL_FOR_SAMPLE, SAMPLE,                        \
+X(TEXT, start, "\n", 0, 0, NULL, CALL, PL_FOR_SAMPLE, SAMPLE,                  \
   "text to go on from, or FILE:path to read it from a file")                   \
-X(INT, num_samples, 10, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+X(INT, num_samples, 10, 1, PL_MAX_SIZE, NULL, CALL, PL_FOR_SAMPLE, SAMPLE,     \
   "texts to write")                                                            \
-X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,       \
+X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, NULL, CALL, PL_FOR_SAMPLE, SAMPLE, \
   "tokens in each of them")                                                    \
-X(FLOAT, temperature, 0.8, 0, HUGE_VAL, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+X(FLOAT, temperature, 0.8, 0, HUGE_VAL, NULL, CALL, PL_FOR_SAMPLE, SAMPLE,     \
   "below 1.0 plays safe, above is bolder; 0.0: always the likeliest token")    \
-X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, NULL, CALL, PL_FOR_SAMPLE, SAMPLE,     \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
-X(TEXT, tokenizer, "char", 0, 0, NULL,                                         \
+X(TEXT, tokenizer, "char", 0, 0, NULL, CALL,                                   \
   PL_FOR_PREPARE | PL_FOR_TOKENIZE | PL_FOR_INSPECT, PREPARE,                  \
   "'char', 'byte', 'gpt2', or the path of a BPE: tokenizer.json, .tiktoken, "  \
   "vocab.json, or a folder with one")                                          \
-X(FLOAT, val_fraction, 0.1, 0, 1, NULL, PL_FOR_PREPARE, PREPARE,               \
+X(FLOAT, val_fraction, 0.1, 0, 1, NULL, CALL, PL_FOR_PREPARE, PREPARE,         \
   "share that validates: whole documents, of one text its end")                \
-X(TEXT, input, "auto", 0, 0, "auto text jsonl parquet",                        \
+X(TEXT, input, "auto", 0, 0, "auto text jsonl parquet", CALL,                  \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
   "what the files are; 'auto': by their names")                                \
-X(TEXT, field, "text", 0, 0, NULL,                                             \
+X(TEXT, field, "text", 0, 0, NULL, CALL,                                       \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_INSPECT, PREPARE,                 \
   "of JSON lines and parquet: where the text is")                              \
-X(TEXT, include, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
+X(TEXT, include, "", 0, 0, NULL, CALL, PL_FOR_PREPARE | PL_FOR_TOKENIZER,      \
+  PREPARE,                                                                     \
   "patterns of the files to take from folders, with commas: '*.c,*.h'; '': "   \
   "all that are text")                                                         \
-X(TEXT, exclude, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
+X(TEXT, exclude, "", 0, 0, NULL, CALL, PL_FOR_PREPARE | PL_FOR_TOKENIZER,      \
+  PREPARE,                                                                     \
   "patterns of files and folders to leave out of folders: "                    \
   "'*.min.js,node_modules,docs/**'")                                           \
-X(TEXT, end_of_text, "<|endoftext|>", 0, 0, NULL,                              \
+X(TEXT, end_of_text, "<|endoftext|>", 0, 0, NULL, CALL,                        \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
   "special token of a BPE that stands behind every document; '': none")        \
-X(OPTIONAL, shard_tokens, PL_NONE, 1, 1e12, NULL, PL_FOR_PREPARE, PREPARE,     \
-  "tokens per file; None: one file for each split")                            \
-X(TEXT, ids, "text", 0, 0, "text uint16 uint32", PL_FOR_TOKENIZE, PREPARE,     \
-  "how token ids are written and read: a line for each, or binary")            \
+X(OPTIONAL, shard_tokens, PL_NONE, 1, 1e12, NULL, CALL, PL_FOR_PREPARE,        \
+  PREPARE, "tokens per file; None: one file for each split")                   \
+X(TEXT, ids, "text", 0, 0, "text uint16 uint32", CALL, PL_FOR_TOKENIZE,        \
+  PREPARE, "how token ids are written and read: a line for each, or binary")   \
                                                                                \
-X(TEXT, out, "", 0, 0, NULL,                                                   \
+X(TEXT, out, "", 0, 0, NULL, CALL,                                             \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_EXPORT | PL_FOR_IMPORT, OUTPUT,   \
   "what to write: a folder; of export to gguf and llmc a file")                \
-X(TEXT, format, "auto", 0, 0, "auto nanogpt llmc gguf hf",                     \
+X(TEXT, format, "auto", 0, 0, "auto nanogpt llmc gguf hf", CALL,               \
   PL_FOR_PREPARE | PL_FOR_EXPORT, OUTPUT,                                      \
   "of prepare: nanoGPT's bare 16 bits, or llm.c's with a header; 'auto': "     \
   "nanoGPT's unless the vocabulary needs 32 bits. Of export: gguf for "        \
   "llama.cpp, llmc, or hf, a Hugging Face folder; 'auto': by the name of out") \
-X(TEXT, type, "f32", 0, 0, "f32 f16 bf16 q8_0", PL_FOR_EXPORT, OUTPUT,         \
+X(TEXT, type, "f32", 0, 0, "f32 f16 bf16 q8_0", CALL, PL_FOR_EXPORT, OUTPUT,   \
   "of exported matrices: f32 as trained, 16 bits, or q8_0, 8 bits in blocks "  \
   "of 32 (gguf); llmc has f32 and bf16")                                       \
                                                                                \
-X(FLAG, allow_other_tokenizer, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,       \
+X(FLAG, allow_other_tokenizer, false, 0, 0, NULL, CALL, PL_FOR_TRAIN, CONSENT, \
   "use a model on data whose tokenizer is another than its own: the same "     \
   "token means something else")                                                \
-X(FLAG, allow_other_arithmetic, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,      \
+X(FLAG, allow_other_arithmetic, false, 0, 0, NULL, CALL, PL_FOR_TRAIN,         \
+  CONSENT,                                                                     \
   "resume with kernels that give other bits than those of the run so far")     \
                                                                                \
-X(IGNORED, backend, "'nccl'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,               \
+X(IGNORED, backend, "'nccl'", 0, 0, NULL, CALL, PL_FOR_TRAIN, IGNORED,         \
   "nanoGPT's distributed backend")                                             \
-X(IGNORED, compile, "True", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, IGNORED, \
-  "nanoGPT's use of torch.compile")                                            \
-X(IGNORED, wandb_log, "False", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,              \
+X(IGNORED, compile, "True", 0, 0, NULL, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
+  IGNORED, "nanoGPT's use of torch.compile")                                   \
+X(IGNORED, wandb_log, "False", 0, 0, NULL, CALL, PL_FOR_TRAIN, IGNORED,        \
   "nanoGPT's logging to Weights & Biases")                                     \
-X(IGNORED, wandb_project, "'owt'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,          \
+X(IGNORED, wandb_project, "'owt'", 0, 0, NULL, CALL, PL_FOR_TRAIN, IGNORED,    \
   "its project there")                                                         \
-X(IGNORED, wandb_run_name, "'gpt2'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,        \
+X(IGNORED, wandb_run_name, "'gpt2'", 0, 0, NULL, CALL, PL_FOR_TRAIN, IGNORED,  \
   "its run there")
 /* clang-format on */
 
@@ -282,6 +306,7 @@ typedef struct pl_key_info {
     } standard;           /* the default */
     double min, max;
     const char *choices; /* separated by spaces, or NULL */
+    pl_effect effect;
     unsigned commands;
     pl_key_group group;
     const char *help;
@@ -310,6 +335,11 @@ size_t pl_name_nearest(const char *name, size_t bytes, const char *const *known,
 
 /* "Evaluation": the heading under which help and docs list a group. */
 const char *pl_key_group_title(pl_key_group group);
+
+/* "numbers": what the docs and `config --json` call an effect, and what it
+ * means, as a sentence for people. */
+const char *pl_effect_name(pl_effect effect);
+const char *pl_effect_meaning(pl_effect effect);
 
 /* The commands that read it: "train, plan and eval". Returns the length that
  * it needs, as snprintf does. */
