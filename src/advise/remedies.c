@@ -7,7 +7,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct pricing {
     const pl_run_plan *plan;
@@ -89,14 +88,14 @@ static pl_status offer_layouts(pricing *p)
 {
     pl_config changed = *p->config;
     pl_status status = PL_OK;
-    if (strcmp(changed.fit, "exact") == 0) {
-        changed.fit = "auto";
+    if (changed.fit == PL_FIT_EXACT) {
+        changed.fit = PL_FIT_AUTO;
         status = offer_it(p, &changed, "fit = 'auto'");
     }
     if (!status && keeps_levels(&changed)) {
         changed.grad_checkpoint.kind = PL_CHECKPOINTING_ON;
         status = offer_it(p, &changed,
-                          strcmp(p->config->fit, "exact") == 0
+                          p->config->fit == PL_FIT_EXACT
                               ? "fit = 'auto', grad_checkpoint = True"
                               : "grad_checkpoint = True");
     }
@@ -107,7 +106,7 @@ static pl_status offer_layouts(pricing *p)
 static pl_config frugal(const pl_config *config)
 {
     pl_config changed = *config;
-    changed.fit = "auto";
+    changed.fit = PL_FIT_AUTO;
     if (keeps_levels(&changed))
         changed.grad_checkpoint.kind = PL_CHECKPOINTING_ON;
     return changed;
@@ -152,9 +151,9 @@ static pl_config with_bits(const pl_config *config, const struct bits *b)
 {
     pl_config changed = frugal(config);
     if (b->moments)
-        changed.optimizer_state = "8bit";
+        changed.optimizer_state = PL_OPTIMIZER_STATE_8BIT;
     if (b->weights)
-        changed.weights = "bf16";
+        changed.weights = PL_WEIGHTS_BF16;
     return changed;
 }
 
@@ -164,8 +163,8 @@ static pl_status offer_bits(pricing *p)
     for (int i = 0; i < BITS && !status; i++) {
         pl_config changed = with_bits(p->config, &bits[i]);
         if ((bits[i].moments &&
-             strcmp(p->config->optimizer_state, "8bit") == 0) ||
-            (bits[i].weights && strcmp(p->config->weights, "bf16") == 0))
+             p->config->optimizer_state == PL_OPTIMIZER_STATE_8BIT) ||
+            (bits[i].weights && p->config->weights == PL_WEIGHTS_BF16))
             continue; /* as it is already */
         status = offer_it(p, &changed, bits[i].text);
     }

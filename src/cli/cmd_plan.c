@@ -56,7 +56,7 @@ static void print_model(const plan *p)
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->eval_micro,
            layout->eval_T);
     printf("%sdtype%s       %s\n\n", pl_term_out(PL_TERM_BOLD),
-           pl_term_out_end(), p->config->dtype);
+           pl_term_out_end(), pl_config_word(p->config, PL_KEY_dtype));
 }
 
 static void print_row(const char *name, const size_t bytes[PL_PROGRAM_COUNT],
@@ -395,7 +395,7 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "lower_bound_bytes", place->lower_bound_bytes);
     pl_json_text_whole(&j, "micro_batch", p->run.gpt.layout.micro);
     pl_json_text_whole(&j, "accumulation", micro_steps(p));
-    pl_json_text_string(&j, "dtype", p->config->dtype);
+    pl_json_text_string(&j, "dtype", pl_config_word(p->config, PL_KEY_dtype));
     put_fit(&j, p);
     pl_json_text_open(&j, "programs", '{');
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {

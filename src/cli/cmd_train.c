@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
+#include "config/special.h"
 #include "store/checkpoint.h"
 #include "store/pretrained.h"
 #include "train/calibrate.h"
@@ -242,7 +243,7 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (args->path_count > 1)
         return pl_fail(err, PL_E_USAGE, "eval takes one folder, not %zu",
                        args->path_count);
-    if (pl_cli_is_model_name(config->init_from))
+    if (pl_config_beginning(config) == PL_BEGIN_MODEL)
         name = config->init_from;
     if (args->path_count == 1)
         name = args->paths[0];
