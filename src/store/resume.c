@@ -80,7 +80,7 @@ static pl_status check_arithmetic(const pl_resume *resume, const pl_run *run,
     const uint64_t had = resume->state.arithmetic;
     const pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
     char text[PL_PATH_BYTES + 256];
-    if (run->config->eval_only || had == PL_ARITHMETIC_UNSAID ||
+    if (run->purpose != PL_RUN_TRAINS || had == PL_ARITHMETIC_UNSAID ||
         had == (uint64_t)kernels.arithmetic)
         return PL_OK;
     snprintf(text, sizeof text,
@@ -207,7 +207,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
 {
     const pl_checkpoint_state *state = &resume->state;
     pl_status status = pl_checkpoint_load(run, resume->folder, err);
-    if (!status && !run->config->eval_only)
+    if (!status && run->purpose == PL_RUN_TRAINS)
         status = pl_metrics_open(&run->metrics, run->config->out_dir,
                                  resume->folder, &state->metrics, run->log,
                                  run->heap, err);
@@ -219,7 +219,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
     run->val_loss = state->val_loss;
     if (run->scaler.active && state->scaler.active)
         run->scaler = state->scaler;
-    if (!run->config->eval_only)
+    if (run->purpose == PL_RUN_TRAINS)
         status = pl_resume_links(&run->outdir, state->step, run->heap, err);
     if (status)
         return status;

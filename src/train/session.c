@@ -214,7 +214,7 @@ static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
 {
     const pl_config *config = session->run.config;
-    const int writes = !config->eval_only;
+    const int writes = session->run.purpose == PL_RUN_TRAINS;
     pl_status status = check_values(config, err);
     if (status)
         return status;
@@ -304,7 +304,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
         pl_log_say(session->run.log, PL_LOG_INFO, "Initializing from %s",
                    session->run.config->init_from);
     }
-    if (status || session->run.config->eval_only)
+    if (status || session->run.purpose != PL_RUN_TRAINS)
         return status;
     status = pl_outdir_move_earlier(&session->run.outdir, session->run.heap,
                                     err);
@@ -331,12 +331,13 @@ static pl_status open_train(pl_session *session, weights_source *source,
     return status;
 }
 
-pl_status pl_session_open_train(pl_session *session, const pl_config *config,
+pl_status pl_session_open_train(pl_session *session, pl_run_purpose purpose,
+                                const pl_config *config,
                                 const pl_machine *machine, const pl_log *log,
                                 pl_heap *heap, pl_error *err)
 {
     weights_source source = { .from = pl_config_beginning(config) };
-    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
+    *session = (pl_session){ .run = pl_run_make(purpose, config, log, heap) };
     pl_status status = open_surroundings(session, machine, err);
     if (status)
         return status;
@@ -357,7 +358,8 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
                                 pl_new_weights weights, size_t vocab_size,
                                 const pl_log *log, pl_heap *heap, pl_error *err)
 {
-    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
+    *session = (pl_session){ .run = pl_run_make(PL_RUN_IS_MEASURED, config, log,
+                                                heap) };
     pl_session_say_device(config, log);
     pl_status status = make_plan(session, machine, vocab_size, err);
     if (!status)

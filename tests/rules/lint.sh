@@ -154,6 +154,14 @@ elif [ -n "$keys" ] && [ -n "${readers[0]}" ]; then
     ' "${readers[@]}" || bad=1
 fi
 
+# ---- the purpose of a run is decided by the command ----
+
+if grep -nE '(->|[.])eval_only([^A-Za-z0-9_]|$)' \
+    $(printf '%s\n' "${readers[@]}" | grep -v '^src/cli/') /dev/null; then
+    echo "lint: eval_only is read by the command; below, pl_run has a purpose"
+    bad=1
+fi
+
 # ---- headers compile alone ----
 
 cc=${CC:-cc}

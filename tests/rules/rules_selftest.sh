@@ -287,6 +287,12 @@ done
 rm tree/src/model/words.c
 put src/config/words.c <<<'int pl_w(void) { return strcmp(c->memory, "a"); }'
 accepts 'a setting that src/config compares' lint.sh tree
+put src/model/words.c <<<'int pl_w(void) { return c->eval_only; }'
+refuses 'a purpose that is asked for again' 'pl_run has a purpose' lint.sh tree
+rm tree/src/model/words.c
+put src/cli/words.c <<<'int pl_w(void) { return c->eval_only; }'
+accepts 'a command that decides the purpose' lint.sh tree
+rm tree/src/cli/words.c
 put src/config/keys.h <<<'#define PL_TABLE(Y) Y(TEXT, memory, "auto")'
 refuses 'a table that is not found' 'no table of keys' lint.sh tree
 rm -r tree/src/config

@@ -145,8 +145,9 @@ static void go_on(tiny_run *run, result *r)
     r->status = pl_machine_make(&machine, PL_MACHINE_RUN, &run->config, NULL,
                                 &run->heap, &r->err);
     if (!r->status)
-        r->status = pl_session_open_train(&run->session, &run->config, &machine,
-                                          &log, &run->heap, &r->err);
+        r->status = pl_session_open_train(&run->session, run->purpose,
+                                          &run->config, &machine, &log,
+                                          &run->heap, &r->err);
     run->is_open = !r->status;
     if (!r->status)
         train_to_end(run, r);
