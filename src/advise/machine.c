@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "config/special.h"
 #include "format/jsontext.h"
 
 #include <math.h>
@@ -70,7 +71,7 @@ static pl_rates recall(const char *folder, size_t threads, size_t width,
 static pl_status find_budget(pl_machine *machine, pl_machine_use use,
                              const pl_config *config, pl_error *err)
 {
-    int stated = strcmp(config->memory, "auto") != 0;
+    const int stated = pl_config_states_memory(config);
     pl_memory_offer offer;
     pl_status status = PL_OK;
     machine->budget_bytes = SIZE_MAX;

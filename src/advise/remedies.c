@@ -7,7 +7,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct pricing {
     const pl_run_plan *plan;
@@ -49,7 +48,7 @@ static pl_status try_smallest(const pricing *p, const pl_config *config,
 
 /* Adds a row if the changed config fits. */
 static pl_status offer_it(pricing *p, const pl_config *changed,
-                          const char *settings, pl_remedy_effect effect)
+                          const char *settings)
 {
     pl_heap heap = pl_heap_make((size_t)1 << 30);
     const pl_log silent = { 0 };
@@ -67,7 +66,8 @@ static pl_status offer_it(pricing *p, const pl_config *changed,
             .update_change = plan.update_seconds / p->plan->update_seconds -
                              1.0,
             .parameters = pl_param_count(&plan.gpt.shape),
-            .effect = effect,
+            .effect = pl_config_difference(p->config, changed),
+            .regroups = changed->batch_size != p->config->batch_size,
         };
         snprintf(change->settings, sizeof change->settings, "%s", settings);
     }
@@ -88,17 +88,16 @@ static pl_status offer_layouts(pricing *p)
 {
     pl_config changed = *p->config;
     pl_status status = PL_OK;
-    if (strcmp(changed.fit, "exact") == 0) {
-        changed.fit = "auto";
-        status = offer_it(p, &changed, "fit = 'auto'", PL_REMEDY_SAME_BITS);
+    if (changed.fit == PL_FIT_EXACT) {
+        changed.fit = PL_FIT_AUTO;
+        status = offer_it(p, &changed, "fit = 'auto'");
     }
     if (!status && keeps_levels(&changed)) {
         changed.grad_checkpoint.kind = PL_CHECKPOINTING_ON;
         status = offer_it(p, &changed,
-                          strcmp(p->config->fit, "exact") == 0
+                          p->config->fit == PL_FIT_EXACT
                               ? "fit = 'auto', grad_checkpoint = True"
-                              : "grad_checkpoint = True",
-                          PL_REMEDY_SAME_BITS);
+                              : "grad_checkpoint = True");
     }
     return status;
 }
@@ -107,7 +106,7 @@ static pl_status offer_layouts(pricing *p)
 static pl_config frugal(const pl_config *config)
 {
     pl_config changed = *config;
-    changed.fit = "auto";
+    changed.fit = PL_FIT_AUTO;
     if (keeps_levels(&changed))
         changed.grad_checkpoint.kind = PL_CHECKPOINTING_ON;
     return changed;
@@ -129,7 +128,7 @@ static pl_status offer_batch(pricing *p)
                  "batch_size = %lld, gradient_accumulation_steps = %lld",
                  (long long)changed.batch_size,
                  (long long)changed.gradient_accumulation_steps);
-        pl_status status = offer_it(p, &changed, text, PL_REMEDY_SAME_RUN);
+        pl_status status = offer_it(p, &changed, text);
         if (status || p->count > before)
             return status;
     }
@@ -152,9 +151,9 @@ static pl_config with_bits(const pl_config *config, const struct bits *b)
 {
     pl_config changed = frugal(config);
     if (b->moments)
-        changed.optimizer_state = "8bit";
+        changed.optimizer_state = PL_OPTIMIZER_STATE_8BIT;
     if (b->weights)
-        changed.weights = "bf16";
+        changed.weights = PL_WEIGHTS_BF16;
     return changed;
 }
 
@@ -164,10 +163,10 @@ static pl_status offer_bits(pricing *p)
     for (int i = 0; i < BITS && !status; i++) {
         pl_config changed = with_bits(p->config, &bits[i]);
         if ((bits[i].moments &&
-             strcmp(p->config->optimizer_state, "8bit") == 0) ||
-            (bits[i].weights && strcmp(p->config->weights, "bf16") == 0))
+             p->config->optimizer_state == PL_OPTIMIZER_STATE_8BIT) ||
+            (bits[i].weights && p->config->weights == PL_WEIGHTS_BF16))
             continue; /* as it is already */
-        status = offer_it(p, &changed, bits[i].text, PL_REMEDY_NUMBERS);
+        status = offer_it(p, &changed, bits[i].text);
     }
     return status;
 }
@@ -250,7 +249,7 @@ static pl_status offer_models(pricing *p)
                  *b->text ? ", " : "",
                  context > changed.block_size ? "eval_block_size = None, " : "",
                  size->name, (long long)value);
-        status = offer_it(p, &changed, text, PL_REMEDY_MODEL);
+        status = offer_it(p, &changed, text);
     }
     return status;
 }

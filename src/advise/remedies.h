@@ -6,19 +6,13 @@
 
 #include "advise/runplan.h"
 
-typedef enum pl_remedy_effect {
-    PL_REMEDY_SAME_BITS, /* the run's result is the same */
-    PL_REMEDY_SAME_RUN,  /* the same sequences, summed in another order */
-    PL_REMEDY_NUMBERS,   /* the same model, kept with fewer bits */
-    PL_REMEDY_MODEL,     /* another model */
-} pl_remedy_effect;
-
 typedef struct pl_remedy {
     char settings[128];   /* "optimizer_state = '8bit', weights = 'bf16'" */
     size_t total_bytes;   /* arena and reserve of the fastest plan with it */
     double update_change; /* its time, as a share of the plan's: 0.06: 6 % */
     size_t parameters;
-    pl_remedy_effect effect;
+    pl_effect effect; /* the strongest of the keys that it changes */
+    int regroups;     /* the same sequences per update, in other batches */
 } pl_remedy;
 
 enum { PL_MAX_REMEDIES = 12 };

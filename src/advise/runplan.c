@@ -1,13 +1,13 @@
 /* runplan.c: see runplan.h. */
 #include "advise/runplan.h"
 #include "base/threads.h"
+#include "config/special.h"
 #include "explain/peers.h"
 #include "kernels/kernels.h"
 #include "model/from_config.h"
 
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Program and C library; reading the header of a checkpoint, per layer; and the
  * tables, which a search builds anew for every layout it tries, so that two are
@@ -89,7 +89,7 @@ pl_fit_wish pl_run_plan_wish(const pl_config *config)
     return (pl_fit_wish){
         .budget_bytes = SIZE_MAX,
         .batches = (size_t)config->gradient_accumulation_steps,
-        .literal = strcmp(config->fit, "exact") == 0,
+        .literal = config->fit == PL_FIT_EXACT,
         .keep_levels = set && !off,
         .no_products = set && off,
     };
@@ -101,14 +101,9 @@ static pl_status find_ceiling(pl_run_plan *plan, const pl_config *config,
                               const pl_shape *shape, size_t *ceiling,
                               pl_error *err)
 {
-    const pl_torch_dtype dtype = strcmp(config->dtype, "float32") == 0
-                                     ? PL_TORCH_FLOAT32
-                                 : strcmp(config->dtype, "float16") == 0
-                                     ? PL_TORCH_FLOAT16
-                                     : PL_TORCH_BFLOAT16;
     double bytes = 0;
-    const pl_nanogpt_job job = pl_nanogpt_job_make(config, shape->V,
-                                                   PL_TORCH_CUDA, dtype);
+    const pl_nanogpt_job job = pl_nanogpt_job_make(
+        config, shape->V, PL_TORCH_CUDA, pl_torch_dtype_of(config->dtype));
     pl_status status = pl_peers_least(&job, &bytes, &plan->capped_by, err);
     if (status)
         return status;
@@ -131,7 +126,7 @@ static pl_status search(pl_run_plan *plan, const pl_config *config,
     size_t ceiling = SIZE_MAX;
     pl_status status = pl_fit_search(&plan->fit, shape, base, wish,
                                      &machine->rates, heap, err);
-    if (status || wish->literal || strcmp(config->memory, "auto") != 0)
+    if (status || wish->literal || pl_config_states_memory(config))
         return status;
     status = find_ceiling(plan, config, shape, &ceiling, err);
     if (status)

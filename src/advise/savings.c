@@ -35,10 +35,11 @@ static size_t eval_sequences(const pl_config *config)
     return (size_t)(batch * config->eval_iters);
 }
 
-/* Builds `layout` of `shape` and compares it with the plan. */
-static pl_status add(pricing *p, const char *setting, const pl_shape *shape,
-                     const pl_gpt_layout *layout, size_t sequences,
-                     pl_saving_effect effect)
+/* Builds `layout` of `shape`, what a run gets with another value of `key`, and
+ * compares it with the plan. */
+static pl_status add(pricing *p, pl_key key, const char *value,
+                     const pl_shape *shape, const pl_gpt_layout *layout,
+                     size_t sequences)
 {
     pl_heap heap = pl_heap_make((size_t)1 << 30);
     const pl_rates *rates = &p->machine->rates;
@@ -60,10 +61,11 @@ static pl_status add(pricing *p, const char *setting, const pl_shape *shape,
                                eval_seconds(&plan->gpt, rates,
                                             eval_sequences(p->config)) -
                            1.0,
-            .effect = effect,
+            .effect = pl_key_row(key)->effect,
             .fits = total <= p->machine->budget_bytes,
         };
-        snprintf(fix->setting, sizeof fix->setting, "%s", setting);
+        snprintf(fix->setting, sizeof fix->setting, "%s = %s",
+                 pl_key_row(key)->name, value);
     }
     pl_heap_close(&heap);
     return status;
@@ -75,29 +77,28 @@ static pl_status price_evaluation(pricing *p)
     pl_gpt_layout layout = p->plan->gpt.layout;
     size_t sequences = eval_sequences(config);
     size_t batch = sequences / (size_t)config->eval_iters;
-    char setting[64];
+    char value[48];
     pl_status status = PL_OK;
 
     if (batch > 1) {
         size_t less = batch > 4 ? 4 : 1;
-        snprintf(setting, sizeof setting, "eval_batch_size = %zu", less);
+        snprintf(value, sizeof value, "%zu", less);
         layout.eval_micro = less;
-        status = add(p, setting, &p->plan->gpt.shape, &layout,
-                     less * (size_t)config->eval_iters, PL_SAVING_OTHER_EVAL);
+        status = add(p, PL_KEY_eval_batch_size, value, &p->plan->gpt.shape,
+                     &layout, less * (size_t)config->eval_iters);
     }
     layout = p->plan->gpt.layout;
     if (!status && layout.eval_T > 1) {
         layout.eval_T /= 2;
-        snprintf(setting, sizeof setting, "eval_block_size = %zu",
-                 layout.eval_T);
-        status = add(p, setting, &p->plan->gpt.shape, &layout, sequences,
-                     PL_SAVING_OTHER_EVAL);
+        snprintf(value, sizeof value, "%zu", layout.eval_T);
+        status = add(p, PL_KEY_eval_block_size, value, &p->plan->gpt.shape,
+                     &layout, sequences);
     }
     if (!status && config->eval_iters > 1) {
         size_t half = (size_t)config->eval_iters / 2;
-        snprintf(setting, sizeof setting, "eval_iters = %zu", half);
-        status = add(p, setting, &p->plan->gpt.shape, &p->plan->gpt.layout,
-                     batch * half, PL_SAVING_OTHER_EVAL);
+        snprintf(value, sizeof value, "%zu", half);
+        status = add(p, PL_KEY_eval_iters, value, &p->plan->gpt.shape,
+                     &p->plan->gpt.layout, batch * half);
     }
     return status;
 }
@@ -110,15 +111,15 @@ static pl_status price_levels(pricing *p)
     uint8_t *levels = NULL;
     pl_status status = pl_heap_take(&heap, &levels, shape->L, 1, p->err);
     for (int level = 0; level <= PL_MAX_LEVEL && !status; level++) {
-        char setting[64];
+        char value[48];
         memset(levels, level, shape->L);
         if (memcmp(levels, layout.levels, shape->L) == 0)
             continue;
         pl_gpt_layout other = layout;
         other.levels = levels;
-        snprintf(setting, sizeof setting, "grad_checkpoint = %d", level);
-        status = add(p, setting, shape, &other, eval_sequences(p->config),
-                     PL_SAVING_SAME_BITS);
+        snprintf(value, sizeof value, "%d", level);
+        status = add(p, PL_KEY_grad_checkpoint, value, shape, &other,
+                     eval_sequences(p->config));
     }
     pl_heap_close(&heap);
     return status;
@@ -127,19 +128,17 @@ static pl_status price_levels(pricing *p)
 static pl_status price_micro(pricing *p)
 {
     pl_gpt_layout layout = p->plan->gpt.layout;
-    char setting[64];
+    char value[48];
     pl_status status = PL_OK;
     if (layout.micro > 1) {
         layout.micro = 1;
-        status = add(p, "fit = 'auto' (one sequence at a time)",
-                     &p->plan->gpt.shape, &layout, eval_sequences(p->config),
-                     PL_SAVING_SAME_BITS);
+        status = add(p, PL_KEY_fit, "'auto' (one sequence at a time)",
+                     &p->plan->gpt.shape, &layout, eval_sequences(p->config));
     } else if (layout.batch > 1) {
         layout.micro = layout.batch;
-        snprintf(setting, sizeof setting, "fit = 'exact' (%zu at once)",
-                 layout.batch);
-        status = add(p, setting, &p->plan->gpt.shape, &layout,
-                     eval_sequences(p->config), PL_SAVING_SAME_BITS);
+        snprintf(value, sizeof value, "'exact' (%zu at once)", layout.batch);
+        status = add(p, PL_KEY_fit, value, &p->plan->gpt.shape, &layout,
+                     eval_sequences(p->config));
     }
     return status;
 }
@@ -148,16 +147,16 @@ static pl_status price_micro(pricing *p)
 static pl_status price_model(pricing *p)
 {
     pl_shape shape = p->plan->gpt.shape;
-    char setting[64];
+    char value[48];
     size_t wish = shape.C / 8 * 7 / (2 * shape.H) * (2 * shape.H);
     if (wish == 0 || wish >= shape.C)
         return PL_OK;
     shape.C = wish;
     shape.D = wish / shape.H;
     shape.A = wish;
-    snprintf(setting, sizeof setting, "n_embd = %zu", wish);
-    return add(p, setting, &shape, &p->plan->gpt.layout,
-               eval_sequences(p->config), PL_SAVING_OTHER_RUN);
+    snprintf(value, sizeof value, "%zu", wish);
+    return add(p, PL_KEY_n_embd, value, &shape, &p->plan->gpt.layout,
+               eval_sequences(p->config));
 }
 
 static pl_status price_dtype(pricing *p)
@@ -165,9 +164,8 @@ static pl_status price_dtype(pricing *p)
     pl_gpt_layout layout = p->plan->gpt.layout;
     int half = layout.dtype != PL_F32;
     layout.dtype = half ? PL_F32 : PL_F16;
-    return add(p, half ? "dtype = 'float32'" : "dtype = 'float16'",
-               &p->plan->gpt.shape, &layout, eval_sequences(p->config),
-               PL_SAVING_OTHER_RUN);
+    return add(p, PL_KEY_dtype, half ? "'float32'" : "'float16'",
+               &p->plan->gpt.shape, &layout, eval_sequences(p->config));
 }
 
 static pl_status price_bits(pricing *p)
@@ -178,22 +176,21 @@ static pl_status price_bits(pricing *p)
     pl_status status = PL_OK;
     if (layout->moments == PL_MOMENTS_F32) {
         other.moments = PL_MOMENTS_8BIT;
-        status = add(p, "optimizer_state = '8bit'", &p->plan->gpt.shape, &other,
-                     sequences, PL_SAVING_OTHER_RUN);
+        status = add(p, PL_KEY_optimizer_state, "'8bit'", &p->plan->gpt.shape,
+                     &other, sequences);
     }
     other = *layout;
     if (!status && layout->weights == PL_F32) {
         other.weights = PL_BF16;
-        status = add(p, "weights = 'bf16'", &p->plan->gpt.shape, &other,
-                     sequences, PL_SAVING_OTHER_RUN);
+        status = add(p, PL_KEY_weights, "'bf16'", &p->plan->gpt.shape, &other,
+                     sequences);
     }
     other = *layout;
     if (!status && layout->weights == PL_F32 && layout->dtype != PL_F32) {
         int kept = layout->copy == PL_COPY_RESIDENT;
         other.copy = kept ? PL_COPY_NONE : PL_COPY_RESIDENT;
-        status = add(
-            p, kept ? "working_copy = 'rounded'" : "working_copy = 'resident'",
-            &p->plan->gpt.shape, &other, sequences, PL_SAVING_SAME_BITS);
+        status = add(p, PL_KEY_working_copy, kept ? "'rounded'" : "'resident'",
+                     &p->plan->gpt.shape, &other, sequences);
     }
     return status;
 }

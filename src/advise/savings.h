@@ -6,20 +6,13 @@
 
 #include "advise/runplan.h"
 
-typedef enum pl_saving_effect {
-    PL_SAVING_SAME_BITS,  /* the run's result is the same */
-    PL_SAVING_OTHER_EVAL, /* training is the same, the evaluation's number not
-                           */
-    PL_SAVING_OTHER_RUN,  /* another model or other numbers */
-} pl_saving_effect;
-
 typedef struct pl_saving {
     char setting[64];     /* "grad_checkpoint = 2" */
     int64_t saved_bytes;  /* of the total; negative: costs */
     double update_change; /* time of an update, as a share: 0.06 is 6 % more */
     double eval_change;   /* time of an evaluation, likewise */
-    pl_saving_effect effect;
-    int fits; /* the budget, with it */
+    pl_effect effect;     /* of its key */
+    int fits;             /* the budget, with it */
 } pl_saving;
 
 enum { PL_MAX_SAVINGS = 16 };

@@ -103,7 +103,8 @@ static void print_start(const pl_session *session)
         text, sizeof text);
     printf("model    %zu layers, %zu heads, %zu channels, context %zu, "
            "vocabulary %zu, %s\n",
-           s->L, s->H, s->C, s->T, s->V, session->run.config->dtype);
+           s->L, s->H, s->C, s->T, s->V,
+           pl_config_word(session->run.config, PL_KEY_dtype));
     printf("layout   %s; arena %s\n", text,
            pl_units_bytes(session->run.gpt.placement.arena_bytes).text);
     fflush(stdout);

@@ -2,12 +2,12 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/term.h"
+#include "config/special.h"
 #include "explain/cards.h"
 #include "format/jsontext.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { FLAG_MARKDOWN = 1, FLAG_JSON = 2, TEXT_BYTES = 4096 };
 
@@ -23,7 +23,7 @@ static pl_status check(const pl_config *config, pl_error *err)
     size_t bytes;
     const pl_card *card;
     pl_status status = PL_OK;
-    if (strcmp(config->memory, "auto") != 0)
+    if (pl_config_states_memory(config))
         status = pl_memory_parse(config->memory, &bytes, err);
     if (!status && config->gpu[0] != '\0')
         status = pl_card_find(config->gpu, &card, err);
@@ -105,6 +105,7 @@ static pl_status print_json(const pl_config *config, pl_heap *heap,
         pl_json_text_string(&j, "from", origin);
         pl_json_text_raw(&j, "has_effect",
                          row->type == PL_TYPE_IGNORED ? "false" : "true");
+        pl_json_text_string(&j, "in_a_run", pl_effect_name(row->effect));
         pl_json_text_close(&j, '}');
     }
     status = pl_json_text_end(&j, err);

@@ -5,11 +5,11 @@
 #include "cli/command.h"
 #include "cli/explain_view.h"
 #include "cli/term.h"
+#include "config/special.h"
 #include "explain/peers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { FLAG_JSON = 1, FLAG_STEPS = 2 };
 
@@ -23,15 +23,12 @@ static pl_torch_dtype find_dtype(const pl_config *config)
 {
     if (config->origin[PL_KEY_dtype].source == PL_FROM_DEFAULT)
         return PL_TORCH_BFLOAT16; /* nanoGPT's default, where supported */
-    if (strcmp(config->dtype, "float32") == 0)
-        return PL_TORCH_FLOAT32;
-    return strcmp(config->dtype, "float16") == 0 ? PL_TORCH_FLOAT16
-                                                 : PL_TORCH_BFLOAT16;
+    return pl_torch_dtype_of(config->dtype);
 }
 
 static pl_nanogpt_job make_job(const pl_config *config, size_t vocab_size)
 {
-    if (strcmp(config->device, "cpu") == 0)
+    if (config->device.kind == PL_DEVICE_WISH_CPU)
         return pl_nanogpt_job_make(config, vocab_size, PL_TORCH_CPU,
                                    PL_TORCH_FLOAT32);
     return pl_nanogpt_job_make(config, vocab_size, PL_TORCH_CUDA,
@@ -51,7 +48,7 @@ static pl_status find_memory(pl_explain *e, pl_error *err)
             e->memory_bytes = (size_t)(e->card->shown_gib * 1024.0 * 1024.0 *
                                        1024.0);
     }
-    if (!status && strcmp(config->memory, "auto") != 0)
+    if (!status && pl_config_states_memory(config))
         status = pl_memory_parse(config->memory, &e->memory_bytes, err);
     if (status || !e->memory_bytes)
         return status;
@@ -157,7 +154,7 @@ static pl_status plan_own(pl_explain *e, size_t vocab_size, pl_heap *heap,
     if (status)
         return status;
     *config = *e->config;
-    config->dtype = "float32";
+    config->dtype = PL_DTYPE_FLOAT32;
     config->init_from = "scratch";
     config->memory = "auto";
     status = pl_cli_machine(&machine, PL_MACHINE_PLAN, config, heap, err);

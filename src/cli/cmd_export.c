@@ -7,15 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum target { TO_GGUF, TO_LLMC, TO_FOLDER } target;
-
 static int ends_in(const char *text, const char *end)
 {
     size_t bytes = strlen(text), tail = strlen(end);
     return bytes >= tail && strcmp(text + bytes - tail, end) == 0;
 }
 
-static pl_status not_into(const char *folder, const char *format,
+static pl_status not_into(const char *folder, pl_format_choice format,
                           const char *name, pl_error *err)
 {
     char path[PL_PATH_BYTES];
@@ -23,43 +21,38 @@ static pl_status not_into(const char *folder, const char *format,
     if (status)
         return status;
     return pl_fail(err, PL_E_IO, "%s is a folder; %s is a file: --out=%s",
-                   folder, format, pl_path_quoted(path).text);
+                   folder, pl_key_row(PL_KEY_format)->choices[format],
+                   pl_path_quoted(path).text);
 }
 
-static pl_status choose(const pl_config *config, target *to, pl_error *err)
+static pl_status choose(const pl_config *config, pl_format_choice *to,
+                        pl_error *err)
 {
-    const char *format = config->format;
     pl_file_kind kind;
-    if (strcmp(format, "nanogpt") == 0)
+    if (config->format == PL_FORMAT_NANOGPT)
         return pl_fail(err, PL_E_CONFIG,
                        "format = 'nanogpt' is for tokens (`plimsoll prepare`); "
                        "models are exported as 'gguf', 'llmc' or 'hf'");
-    if (strcmp(format, "auto") == 0)
-        format = ends_in(config->out, ".gguf")  ? "gguf"
-                 : ends_in(config->out, ".bin") ? "llmc"
-                                                : "hf";
-    *to = strcmp(format, "gguf") == 0   ? TO_GGUF
-          : strcmp(format, "llmc") == 0 ? TO_LLMC
-                                        : TO_FOLDER;
-    if (*to == TO_FOLDER)
+    *to = config->format != PL_FORMAT_AUTO ? config->format
+          : ends_in(config->out, ".gguf")  ? PL_FORMAT_GGUF
+          : ends_in(config->out, ".bin")   ? PL_FORMAT_LLMC
+                                           : PL_FORMAT_HF;
+    if (*to == PL_FORMAT_HF)
         return PL_OK;
     pl_status status = pl_file_look(config->out, &kind, err);
     if (!status && kind == PL_FILE_FOLDER)
-        status = not_into(config->out, format,
-                          *to == TO_GGUF ? "model.gguf" : "model.bin", err);
+        status = not_into(config->out, *to,
+                          *to == PL_FORMAT_GGUF ? "model.gguf" : "model.bin",
+                          err);
     return status;
 }
 
-static pl_ggml_type type_of(const char *name)
-{
-    static const pl_ggml_type types[] = { PL_GGML_F32, PL_GGML_F16,
-                                          PL_GGML_BF16, PL_GGML_Q8_0 };
-    pl_ggml_type type = PL_GGML_F32;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strcmp(name, pl_ggml_type_name(types[i])) == 0)
-            type = types[i];
-    return type;
-}
+static const pl_ggml_type types[] = {
+    [PL_EXPORT_TYPE_F32] = PL_GGML_F32,
+    [PL_EXPORT_TYPE_F16] = PL_GGML_F16,
+    [PL_EXPORT_TYPE_BF16] = PL_GGML_BF16,
+    [PL_EXPORT_TYPE_Q8_0] = PL_GGML_Q8_0,
+};
 
 /* The folder itself if it is a model's, else the best checkpoint in it. */
 static pl_status find_folder(char folder[PL_PATH_BYTES], const char *named,
@@ -77,35 +70,36 @@ static pl_status find_folder(char folder[PL_PATH_BYTES], const char *named,
                                        PL_SCOPE_MODEL, &pl_term_log, heap, err);
 }
 
-static pl_status convert(pl_convert *c, const pl_config *config, target to,
-                         pl_heap *heap, pl_error *err)
+static pl_status convert(pl_convert *c, const pl_config *config,
+                         pl_format_choice to, pl_heap *heap, pl_error *err)
 {
-    pl_ggml_type type = type_of(config->type);
-    if (to != TO_FOLDER && c->weights->shape.activation == PL_ACT_GELU)
+    pl_ggml_type type = types[config->type];
+    if (to != PL_FORMAT_HF && c->weights->shape.activation == PL_ACT_GELU)
         pl_log_say(c->log, PL_LOG_WARN,
                    "this model was trained with GELU by erf, %s computes it by "
                    "tanh: its numbers will differ a little. activation = "
                    "'gelu_tanh' trains a model that is the same in both",
-                   to == TO_GGUF ? "llama.cpp" : "llm.c");
-    if (to == TO_GGUF)
+                   to == PL_FORMAT_GGUF ? "llama.cpp" : "llm.c");
+    if (to == PL_FORMAT_GGUF)
         return pl_convert_to_gguf(c, config->out, type, heap, err);
-    if (to == TO_LLMC)
+    if (to == PL_FORMAT_LLMC)
         return pl_convert_to_llmc(c, config->out, type, err);
     return pl_convert_to_folder(c, config->out, type, heap, err);
 }
 
 static void print_result(const pl_convert *c, const pl_config *config,
-                         const char *folder, target to)
+                         const char *folder, pl_format_choice to)
 {
-    static const char *const names[] = {
-        [TO_GGUF] = "GGUF", [TO_LLMC] = "llm.c", [TO_FOLDER] = "Hugging Face"
-    };
+    static const char *const names[] = { [PL_FORMAT_GGUF] = "GGUF",
+                                         [PL_FORMAT_LLMC] = "llm.c",
+                                         [PL_FORMAT_HF] = "Hugging Face" };
     pl_term_clear();
     pl_term_print("read %s: %s parameters\n", folder,
                   pl_units_count(pl_param_count(&c->weights->shape)).text);
     pl_term_print("written to %s: %s, %s, %s\n", config->out, names[to],
-                  config->type, pl_units_bytes(c->total_bytes).text);
-    if (to == TO_GGUF)
+                  pl_config_word(config, PL_KEY_type),
+                  pl_units_bytes(c->total_bytes).text);
+    if (to == PL_FORMAT_GGUF)
         pl_term_print("run it: llama-completion -m %s -p \"Once\"\n",
                       pl_path_quoted(config->out).text);
 }
@@ -117,7 +111,7 @@ static pl_status run_export(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_weights weights;
     pl_convert c;
     pl_cli_pace pace;
-    target to = TO_GGUF;
+    pl_format_choice to = PL_FORMAT_GGUF;
     if (args->path_count != 1 || config->out[0] == '\0')
         return pl_fail(err, PL_E_USAGE,
                        "export needs a checkpoint, or a folder that has one, "

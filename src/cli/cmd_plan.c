@@ -56,7 +56,7 @@ static void print_model(const plan *p)
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->eval_micro,
            layout->eval_T);
     printf("%sdtype%s       %s\n\n", pl_term_out(PL_TERM_BOLD),
-           pl_term_out_end(), p->config->dtype);
+           pl_term_out_end(), pl_config_word(p->config, PL_KEY_dtype));
 }
 
 static void print_row(const char *name, const size_t bytes[PL_PROGRAM_COUNT],
@@ -237,9 +237,11 @@ static void print_layout(const plan *p)
 static void print_fixes(const plan *p)
 {
     static const char *const effects[] = {
-        [PL_SAVING_SAME_BITS] = "same result, to the bit",
-        [PL_SAVING_OTHER_EVAL] = "another evaluation, same training",
-        [PL_SAVING_OTHER_RUN] = "another run",
+        [PL_EFFECT_SAME] = "same result, to the bit",
+        [PL_EFFECT_EVALUATION] = "another evaluation, same training",
+        [PL_EFFECT_NUMBERS] = "another run",
+        [PL_EFFECT_TENSORS] = "another run",
+        [PL_EFFECT_MODEL] = "another run",
     };
     printf("\n%s%-38s %10s %8s %8s%s\n", pl_term_out(PL_TERM_BOLD),
            "what would change it", "saves", "update", "eval",
@@ -261,10 +263,11 @@ static void print_fixes(const plan *p)
 static void print_changes(const plan *p)
 {
     static const char *const effects[] = {
-        [PL_REMEDY_SAME_BITS] = "same result, to the bit",
-        [PL_REMEDY_SAME_RUN] = "same sequences, summed in another order",
-        [PL_REMEDY_NUMBERS] = "same model, fewer bits",
-        [PL_REMEDY_MODEL] = "another model",
+        [PL_EFFECT_SAME] = "same result, to the bit",
+        [PL_EFFECT_EVALUATION] = "another evaluation, same training",
+        [PL_EFFECT_NUMBERS] = "another run",
+        [PL_EFFECT_TENSORS] = "same model, fewer bits",
+        [PL_EFFECT_MODEL] = "another model",
     };
     if (p->run.fits)
         return;
@@ -276,7 +279,8 @@ static void print_changes(const plan *p)
         printf("%-56s %9s %+7.1f %% %8.2f M  %s\n", change->settings,
                pl_units_bytes(change->total_bytes).text,
                100.0 * change->update_change, (double)change->parameters / 1e6,
-               effects[change->effect]);
+               change->regroups ? "same sequences, summed in another order"
+                                : effects[change->effect]);
     }
     if (p->n_changes == 0)
         printf("nothing: not even one layer of the smallest width\n");
@@ -351,7 +355,7 @@ static void put_fit(pl_json_text *j, const plan *p)
         pl_json_text_real(j, "update_change", fix->update_change);
         pl_json_text_real(j, "eval_change", fix->eval_change);
         pl_json_text_raw(j, "same_result",
-                         fix->effect == PL_SAVING_SAME_BITS ? "true" : "false");
+                         fix->effect == PL_EFFECT_SAME ? "true" : "false");
         pl_json_text_raw(j, "fits", fix->fits ? "true" : "false");
         pl_json_text_close(j, '}');
     }
@@ -365,8 +369,7 @@ static void put_fit(pl_json_text *j, const plan *p)
         pl_json_text_real(j, "update_change", change->update_change);
         pl_json_text_whole(j, "parameters", change->parameters);
         pl_json_text_raw(j, "same_result",
-                         change->effect == PL_REMEDY_SAME_BITS ? "true"
-                                                               : "false");
+                         change->effect == PL_EFFECT_SAME ? "true" : "false");
         pl_json_text_close(j, '}');
     }
     pl_json_text_close(j, ']');
@@ -392,7 +395,7 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "lower_bound_bytes", place->lower_bound_bytes);
     pl_json_text_whole(&j, "micro_batch", p->run.gpt.layout.micro);
     pl_json_text_whole(&j, "accumulation", micro_steps(p));
-    pl_json_text_string(&j, "dtype", p->config->dtype);
+    pl_json_text_string(&j, "dtype", pl_config_word(p->config, PL_KEY_dtype));
     put_fit(&j, p);
     pl_json_text_open(&j, "programs", '{');
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {

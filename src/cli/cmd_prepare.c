@@ -3,11 +3,11 @@
 #include "cli/command.h"
 #include "cli/data_cli.h"
 #include "cli/term.h"
+#include "config/special.h"
 #include "data/prepare.h"
 #include "text/tokfile.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static void show(void *context, const pl_prepare_progress *progress)
 {
@@ -62,23 +62,21 @@ static pl_status find_end(int32_t *end, const pl_tokenizer *tokenizer,
 /* `format` is export's key too. */
 static pl_status check_format(const pl_config *config, pl_error *err)
 {
-    if (strcmp(config->format, "gguf") != 0 &&
-        strcmp(config->format, "hf") != 0)
+    if (config->format != PL_FORMAT_GGUF && config->format != PL_FORMAT_HF)
         return PL_OK;
     return pl_fail(err, PL_E_CONFIG,
                    "format = '%s' is for models (`plimsoll export`); tokens "
                    "are written as 'nanogpt' or 'llmc'",
-                   config->format);
+                   pl_config_word(config, PL_KEY_format));
 }
 
 static pl_shard_kind choose_kind(const pl_config *config,
                                  const pl_tokenizer *tokenizer)
 {
     int wide = tokenizer && tokenizer->vocab_size > PL_SHARD_NARROW_VOCAB;
-    if (wide && strcmp(config->format, "nanogpt") != 0)
+    if (wide && config->format != PL_FORMAT_NANOGPT)
         return PL_SHARD_WIDE;
-    return strcmp(config->format, "llmc") == 0 ? PL_SHARD_LLMC
-                                               : PL_SHARD_NANOGPT;
+    return config->format == PL_FORMAT_LLMC ? PL_SHARD_LLMC : PL_SHARD_NANOGPT;
 }
 
 static void print_result(const pl_prepare_result *result,
@@ -107,7 +105,8 @@ static void print_result(const pl_prepare_result *result,
 static pl_status run_prepare(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     const pl_config *config = &args->config;
-    int finds_chars = strcmp(config->tokenizer, "char") == 0;
+    const int finds_chars = pl_config_tokenizer(config) ==
+                            PL_TOKENIZER_WISH_CHAR;
     double began = pl_clock_seconds();
     pl_cli_pace pace = pl_cli_pace_begin();
     pl_cli_budget budget;

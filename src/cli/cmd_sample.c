@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/term.h"
+#include "config/special.h"
 #include "train/sampler.h"
 
 #include <stdio.h>
@@ -17,18 +18,18 @@ typedef struct prompt {
 /* "FILE:path" is read from that file, as nanoGPT does; its last newline
  * belongs to it. */
 static pl_status read_prompt(prompt *out, const pl_session *session,
-                             const char *start, pl_heap *heap, pl_error *err)
+                             const pl_config *config, pl_heap *heap,
+                             pl_error *err)
 {
+    const char *start = config->start, *file = pl_config_start_file(config);
     char *text = NULL;
-    const char *name = "--start";
+    const char *name = file ? file : "--start";
     size_t bytes = strlen(start);
     pl_status status = PL_OK;
 
-    if (strncmp(start, "FILE:", 5) == 0) {
-        name = start + 5;
-        status = pl_file_read_all(name, PROMPT_MAX_BYTES, heap, &text, &bytes,
+    if (file)
+        status = pl_file_read_all(file, PROMPT_MAX_BYTES, heap, &text, &bytes,
                                   err);
-    }
     if (!status)
         status = pl_heap_take(heap, &out->tokens, bytes + 1,
                               sizeof *out->tokens, err);
@@ -132,7 +133,7 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (args->path_count > 1)
         return pl_fail(err, PL_E_USAGE, "sample takes one folder, not %zu",
                        args->path_count);
-    if (pl_cli_is_model_name(config->init_from))
+    if (pl_config_beginning(config) == PL_BEGIN_MODEL)
         name = config->init_from;
     if (args->path_count == 1)
         name = args->paths[0];
@@ -148,7 +149,7 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_term_clear();
     if (status)
         return status;
-    status = read_prompt(&start, &session, config->start, heap, err);
+    status = read_prompt(&start, &session, config, heap, err);
     if (!status)
         status = pl_sampler_open(&sampler, &session, &sampling,
                                  start.count + (size_t)config->max_new_tokens,

@@ -12,13 +12,11 @@
 enum { BUFFER_BYTES = 1024 * 1024, LINE_BYTES = 32 };
 enum { FLAG_DECODE = 1, FLAG_SPECIAL = 2 };
 
-typedef enum shape { AS_TEXT, AS_UINT16, AS_UINT32 } shape;
-
 typedef struct pipe_work {
     pl_tokenizer tokenizer;
     pl_bpe_encoder encoder;
     pl_bpe_specials specials;
-    shape ids_are;
+    pl_ids_choice ids_are;
     pl_file in;
     const char *name;
     char *buffer; /* BUFFER_BYTES + 1 */
@@ -56,10 +54,10 @@ static void put_ids(const pipe_work *w, const int32_t *ids, size_t count)
         unsigned char bytes[4] = { (unsigned char)id, (unsigned char)(id >> 8),
                                    (unsigned char)(id >> 16),
                                    (unsigned char)(id >> 24) };
-        if (w->ids_are == AS_TEXT)
+        if (w->ids_are == PL_IDS_TEXT)
             printf("%lu\n", (unsigned long)id);
         else
-            fwrite(bytes, 1, w->ids_are == AS_UINT16 ? 2 : 4, stdout);
+            fwrite(bytes, 1, w->ids_are == PL_IDS_UINT16 ? 2 : 4, stdout);
     }
 }
 
@@ -155,7 +153,7 @@ static pl_status read_number(pipe_work *w, size_t at, size_t *used)
 static pl_status read_binary(pipe_work *w, size_t at, size_t *used)
 {
     const unsigned char *text = (const unsigned char *)w->buffer + at;
-    size_t width = w->ids_are == AS_UINT16 ? 2 : 4;
+    size_t width = w->ids_are == PL_IDS_UINT16 ? 2 : 4;
     uint64_t id = 0;
     *used = 0;
     if (w->kept - at < width)
@@ -176,8 +174,8 @@ static pl_status decode_all(pipe_work *w)
         pl_status status = fill(w);
         size_t at = 0, used = 1;
         while (!status && used > 0 && at < w->kept) {
-            status = w->ids_are == AS_TEXT ? read_number(w, at, &used)
-                                           : read_binary(w, at, &used);
+            status = w->ids_are == PL_IDS_TEXT ? read_number(w, at, &used)
+                                               : read_binary(w, at, &used);
             at += used;
         }
         if (status)
@@ -206,13 +204,11 @@ static pl_status open_input(pipe_work *w, size_t path_count)
 
 static pl_status open_work(pipe_work *w, const pl_cli_args *args, pl_heap *heap)
 {
-    const char *shape_name = args->config.ids;
     pl_status status = pl_cli_tokenizer(&w->tokenizer, &args->config, heap,
                                         w->err);
-    w->ids_are = strcmp(shape_name, "uint16") == 0   ? AS_UINT16
-                 : strcmp(shape_name, "uint32") == 0 ? AS_UINT32
-                                                     : AS_TEXT;
-    if (!status && w->ids_are == AS_UINT16 && w->tokenizer.vocab_size > 65536)
+    w->ids_are = args->config.ids;
+    if (!status && w->ids_are == PL_IDS_UINT16 &&
+        w->tokenizer.vocab_size > 65536)
         status = pl_fail(w->err, PL_E_CONFIG,
                          "a vocabulary of %d doesn't fit 16 bits: --ids=uint32",
                          (int)w->tokenizer.vocab_size);

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
+#include "config/special.h"
 #include "store/checkpoint.h"
 #include "store/pretrained.h"
 #include "train/calibrate.h"
@@ -52,7 +53,7 @@ static void say_how_to_go_on(const pl_session *session)
 {
     const char *out_dir = session->run.outdir.path;
     char name[PL_OUTDIR_NAME_BYTES];
-    if (session->run.config->eval_only) {
+    if (session->run.purpose != PL_RUN_TRAINS) {
         printf("stopped: the evaluation is not complete\n");
         return;
     }
@@ -85,12 +86,13 @@ static void print_peak(const pl_session *session)
 
 /* The first training on a machine measures it; a later one does so again where
  * what is known came from a busy moment, or long ago. */
-static pl_status calibrate(pl_machine *machine, const pl_config *config,
-                           pl_heap *heap, pl_error *err)
+static pl_status calibrate(pl_machine *machine, pl_run_purpose purpose,
+                           const pl_config *config, pl_heap *heap,
+                           pl_error *err)
 {
     const char *from;
     size_t vocab_size;
-    if (!pl_machine_wants_rates(machine) || config->eval_only)
+    if (!pl_machine_wants_rates(machine) || purpose != PL_RUN_TRAINS)
         return PL_OK;
     pl_status status = pl_cli_vocabulary(config, heap, &vocab_size, NULL, &from,
                                          err);
@@ -120,18 +122,22 @@ static pl_status run_session(pl_session *session, pl_error *err)
     return status;
 }
 
+/* nanoGPT's eval_only makes another command of this one: here it becomes the
+ * purpose of the session, and is not asked for again. */
 static pl_status train(const pl_config *config, pl_heap *heap, pl_error *err)
 {
     pl_session session;
     pl_machine machine;
+    const pl_run_purpose purpose = config->eval_only ? PL_RUN_EVALUATES
+                                                     : PL_RUN_TRAINS;
     pl_cli_say_ignored(config);
     pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
                                       err);
     if (!status)
-        status = calibrate(&machine, config, heap, err);
+        status = calibrate(&machine, purpose, config, heap, err);
     if (!status)
-        status = pl_session_open_train(&session, config, &machine, &pl_term_log,
-                                       heap, err);
+        status = pl_session_open_train(&session, purpose, config, &machine,
+                                       &pl_term_log, heap, err);
     return status ? status : run_session(&session, err);
 }
 
@@ -242,7 +248,7 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (args->path_count > 1)
         return pl_fail(err, PL_E_USAGE, "eval takes one folder, not %zu",
                        args->path_count);
-    if (pl_cli_is_model_name(config->init_from))
+    if (pl_config_beginning(config) == PL_BEGIN_MODEL)
         name = config->init_from;
     if (args->path_count == 1)
         name = args->paths[0];
@@ -256,7 +262,6 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
         status = pl_pretrained_apply(config, folder, &pl_term_log, heap, err);
     if (status)
         return status;
-    config->eval_only = true;
     status = pl_config_check(config, err);
     return status ? status : evaluate(config, folder, heap, err);
 }

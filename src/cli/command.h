@@ -74,8 +74,6 @@ PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
 
 /* ---- models in folders ---- */
 
-/* Whether init_from is one, and neither 'scratch' nor 'resume'. */
-int pl_cli_is_model_name(const char *init_from);
 /* A name of Hugging Face's hub ('gpt2', 'owner/model') becomes the folder where
  * its libraries keep that model on this disk; any other name stays. */
 PL_MUST_CHECK pl_status pl_cli_model_name(const char **name, pl_heap *heap,

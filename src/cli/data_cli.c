@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/term.h"
+#include "config/special.h"
 #include "model/gpt.h"
 #include "text/tokfile.h"
 
@@ -83,17 +84,18 @@ pl_status pl_cli_tokenizer(pl_tokenizer *tokenizer, const pl_config *config,
     char path[PL_PATH_BYTES];
     int found = 0;
     pl_file_kind kind;
-    if (strcmp(name, "byte") == 0) {
+    const pl_tokenizer_wish wish = pl_config_tokenizer(config);
+    if (wish == PL_TOKENIZER_WISH_BYTE) {
         *tokenizer = pl_tokenizer_make_byte();
         return PL_OK;
     }
-    if (strcmp(name, "char") == 0 || name[0] == '\0')
+    if (wish == PL_TOKENIZER_WISH_CHAR || wish == PL_TOKENIZER_WISH_NONE)
         return pl_fail(err, PL_E_USAGE,
                        "which tokenizer? --tokenizer=PATH takes a "
                        "tokenizer.json, a .tiktoken file, a folder of prepared "
                        "data or of a checkpoint; or 'byte', or 'gpt2'");
     pl_status status = pl_file_look(name, &kind, err);
-    if (!status && strcmp(name, "gpt2") == 0 && kind == PL_FILE_ABSENT) {
+    if (!status && wish == PL_TOKENIZER_WISH_GPT2 && kind == PL_FILE_ABSENT) {
         status = find_gpt2(path, config->out, &found, err);
         if (!status && !found)
             status = miss_gpt2(err);
@@ -106,18 +108,20 @@ pl_status pl_cli_tokenizer(pl_tokenizer *tokenizer, const pl_config *config,
 
 pl_source_options pl_cli_source(const pl_cli_args *args)
 {
-    static const char *const names[] = { "auto", "text", "jsonl", "parquet" };
-    pl_source_options options = {
+    static const pl_source_format formats[] = {
+        [PL_INPUT_AUTO] = PL_SOURCE_AUTO,
+        [PL_INPUT_TEXT] = PL_SOURCE_TEXT,
+        [PL_INPUT_JSONL] = PL_SOURCE_JSONL,
+        [PL_INPUT_PARQUET] = PL_SOURCE_PARQUET,
+    };
+    return (pl_source_options){
         .paths = args->paths,
         .path_count = args->path_count,
         .field = args->config.field,
         .include = args->config.include,
         .exclude = args->config.exclude,
+        .format = formats[args->config.input],
     };
-    for (int i = 0; i < 4; i++)
-        if (strcmp(args->config.input, names[i]) == 0)
-            options.format = (pl_source_format)i;
-    return options;
 }
 
 /* ---- memory ---- */

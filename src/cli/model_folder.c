@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/term.h"
+#include "config/special.h"
 #include "store/checkpoint.h"
 #include "store/pretrained.h"
 
@@ -92,12 +93,6 @@ pl_status pl_cli_model_name(const char **name, pl_heap *heap, pl_error *err)
     return status;
 }
 
-int pl_cli_is_model_name(const char *init_from)
-{
-    return strcmp(init_from, "scratch") != 0 &&
-           strcmp(init_from, "resume") != 0;
-}
-
 /* One of OpenAI's that isn't here: where it would be, how it gets there. */
 static pl_status say_where(const char *name, pl_error *err)
 {
@@ -124,9 +119,10 @@ pl_status pl_cli_init_from(pl_config *config, pl_model_use use, pl_heap *heap,
                            pl_error *err)
 {
     int found = 0, known = 0;
-    if (strcmp(config->init_from, "resume") == 0 && use != PL_MODEL_JUDGED)
+    const pl_beginning beginning = pl_config_beginning(config);
+    if (beginning == PL_BEGIN_RESUME && use != PL_MODEL_JUDGED)
         return pl_cli_resume_model(config, use, heap, err);
-    if (!pl_cli_is_model_name(config->init_from))
+    if (beginning != PL_BEGIN_MODEL)
         return PL_OK;
     pl_status status = pl_cli_model_name(&config->init_from, heap, err);
     if (!status)

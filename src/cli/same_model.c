@@ -6,8 +6,7 @@
 
 static int is_model_key(pl_key key)
 {
-    return key == PL_KEY_block_size || key == PL_KEY_vocab_size ||
-           (pl_key_row(key)->group == PL_GROUP_MODEL && key != PL_KEY_dropout);
+    return pl_key_row(key)->effect == PL_EFFECT_MODEL;
 }
 
 /* What a key is in a model that is there. */

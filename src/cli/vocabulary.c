@@ -1,6 +1,7 @@
 /* vocabulary.c: how many tokens a model has, before its data is opened. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "config/special.h"
 #include "data/dataset.h"
 #include "model/shape.h"
 #include "text/tokfile.h"
@@ -59,13 +60,13 @@ static pl_status say_model(const char **from, const pl_config *config,
     char text[512];
     const char *origin = config->origin[PL_KEY_vocab_size].name;
     pl_file_kind kind = PL_FILE_FOLDER;
-    const int named = pl_cli_is_model_name(config->init_from);
+    const pl_beginning beginning = pl_config_beginning(config);
     *from = "vocab_size";
     if (config->origin[PL_KEY_vocab_size].source != PL_FROM_FILE ||
-        strcmp(config->init_from, "scratch") == 0)
+        beginning == PL_BEGIN_SCRATCH)
         return PL_OK;
     pl_status status = PL_OK;
-    if (named)
+    if (beginning == PL_BEGIN_MODEL)
         status = pl_file_look(config->init_from, &kind, err);
     if (status)
         return status;

@@ -119,7 +119,7 @@ pl_status pl_config_override(pl_config *cfg, const char *argument,
         return status;
     size_t at = parser.lexer.at;
     pl_key_type type = pl_key_row(key)->type;
-    bool text = type == PL_TYPE_TEXT || type == PL_TYPE_IGNORED;
+    bool text = pl_key_is_text(key) || type == PL_TYPE_IGNORED;
     parser.names = text ? PL_NAMES_NONE : PL_NAMES_KEYS;
     status = text ? argument_text(&parser, type, &value, err)
                   : argument_value(&parser, key, &value, err);

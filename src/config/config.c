@@ -39,6 +39,16 @@ pl_config pl_config_make_default(void)
         case PL_TYPE_TEXT:
             *(const char **)to = row->standard.text;
             break;
+        case PL_TYPE_CHOICE:
+            *(int *)to = row->standard.choice;
+            break;
+        case PL_TYPE_DEVICE:
+            *(pl_device_wish *)to = (pl_device_wish){
+                .kind = (pl_device_choice)row->standard.choice,
+                .number = PL_NONE,
+                .text = row->choices[row->standard.choice],
+            };
+            break;
         case PL_TYPE_LEVELS:
             *(pl_checkpointing *)to = (pl_checkpointing){
                 .kind = row->standard.flag ? PL_CHECKPOINTING_ON
@@ -63,9 +73,9 @@ static bool looks_like_number(const char *text)
 }
 
 /* What to write instead of a value of the wrong type, or "". */
-static void hint(const pl_key_info *row, const pl_value *value, char *text,
-                 size_t size)
+static void hint(pl_key key, const pl_value *value, char *text, size_t size)
 {
+    const pl_key_info *row = pl_key_row(key);
     bool whole = row->type == PL_TYPE_INT || row->type == PL_TYPE_OPTIONAL ||
                  row->type == PL_TYPE_LEVELS;
     text[0] = '\0';
@@ -77,7 +87,7 @@ static void hint(const pl_key_info *row, const pl_value *value, char *text,
     else if (row->type == PL_TYPE_FLAG && value->kind == PL_VALUE_INT &&
              (value->whole == 0 || value->whole == 1))
         snprintf(text, size, ": write %s", value->whole ? "True" : "False");
-    else if (row->type == PL_TYPE_TEXT && value->kind != PL_VALUE_NONE)
+    else if (pl_key_is_text(key) && value->kind != PL_VALUE_NONE)
         snprintf(text, size, ": write it in quotes");
     else if (value->kind == PL_VALUE_TEXT &&
              (looks_like_number(value->text) ||
@@ -93,7 +103,7 @@ static pl_status wrong_type(const pl_key_info *row, pl_key key,
     char takes[PL_TAKES_BYTES], found[PL_VALUE_BRIEF_BYTES], advice[64];
     pl_key_takes(key, takes, sizeof takes);
     pl_value_brief(value, found);
-    hint(row, value, advice, sizeof advice);
+    hint(key, value, advice, sizeof advice);
     if (value->kind == PL_VALUE_NONE)
         return pl_fail(err, PL_E_CONFIG, "%s is %s, found None", row->name,
                        takes);
@@ -181,15 +191,29 @@ static pl_status set_number(void *to, pl_key key, const pl_value *value,
     return PL_OK;
 }
 
-static pl_status set_text(const char **to, pl_key key, const pl_value *value,
+/* TEXT, CHOICE and DEVICE. */
+static pl_status set_text(void *to, pl_key key, const pl_value *value,
                           pl_error *err)
 {
     const pl_key_info *row = pl_key_row(key);
+    int number;
     if (value->kind != PL_VALUE_TEXT)
         return wrong_type(row, key, value, err);
-    if (!pl_key_allows(key, value->text))
+    if (row->type == PL_TYPE_TEXT) {
+        *(const char **)to = value->text;
+        return PL_OK;
+    }
+    const int choice = pl_key_choice(key, value->text, &number);
+    if (choice < 0)
         return wrong_value(row, key, value, err);
-    *to = value->text;
+    if (row->type == PL_TYPE_CHOICE)
+        *(int *)to = choice;
+    else
+        *(pl_device_wish *)to = (pl_device_wish){
+            .kind = (pl_device_choice)choice,
+            .number = number,
+            .text = value->text,
+        };
     return PL_OK;
 }
 
@@ -229,6 +253,8 @@ pl_status pl_config_set(pl_config *cfg, pl_key key, const pl_value *value,
             status = wrong_type(row, key, value, err);
         break;
     case PL_TYPE_TEXT:
+    case PL_TYPE_CHOICE:
+    case PL_TYPE_DEVICE:
         status = set_text(to, key, value, err);
         break;
     case PL_TYPE_LEVELS:
@@ -259,6 +285,17 @@ static pl_value levels_value(const pl_checkpointing *from)
     return pl_value_flag(from->kind == PL_CHECKPOINTING_ON);
 }
 
+const char *pl_config_word(const pl_config *cfg, pl_key key)
+{
+    const pl_key_info *row = pl_key_row(key);
+    const void *from = const_field(cfg, key);
+    PL_CHECK(pl_key_is_text(key));
+    if (row->type == PL_TYPE_CHOICE)
+        return row->choices[*(const int *)from];
+    return row->type == PL_TYPE_DEVICE ? ((const pl_device_wish *)from)->text
+                                       : *(const char *const *)from;
+}
+
 pl_value pl_config_get(const pl_config *cfg, pl_key key)
 {
     const pl_key_info *row = pl_key_row(key);
@@ -275,7 +312,9 @@ pl_value pl_config_get(const pl_config *cfg, pl_key key)
     case PL_TYPE_FLAG:
         return pl_value_flag(*(const bool *)from);
     case PL_TYPE_TEXT:
-        return pl_value_text(*(const char *const *)from);
+    case PL_TYPE_CHOICE:
+    case PL_TYPE_DEVICE:
+        return pl_value_text(pl_config_word(cfg, key));
     case PL_TYPE_LEVELS:
         return levels_value(from);
     case PL_TYPE_IGNORED:
@@ -291,6 +330,47 @@ size_t pl_config_value_text(const pl_config *cfg, pl_key key, char *text,
     if (pl_key_row(key)->type == PL_TYPE_IGNORED)
         return (size_t)snprintf(text, size, "%s", value.text);
     return pl_value_write(&value, text, size);
+}
+
+static bool same(const pl_value *a, const pl_value *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case PL_VALUE_NONE:
+    case PL_VALUE_UNKNOWN:
+        return true;
+    case PL_VALUE_FLAG:
+        return a->flag == b->flag;
+    case PL_VALUE_INT:
+        return a->whole == b->whole;
+    case PL_VALUE_FLOAT:
+        return memcmp(&a->real, &b->real, sizeof a->real) == 0;
+    case PL_VALUE_TEXT:
+        return strcmp(a->text, b->text) == 0;
+    case PL_VALUE_LIST:
+        break;
+    }
+    bool all = a->count == b->count;
+    for (size_t i = 0; i < a->count && all; i++)
+        all = same(&a->items[i], &b->items[i]);
+    return all;
+}
+
+bool pl_config_same_value(const pl_config *a, const pl_config *b, pl_key key)
+{
+    const pl_value one = pl_config_get(a, key), other = pl_config_get(b, key);
+    return same(&one, &other);
+}
+
+pl_effect pl_config_difference(const pl_config *a, const pl_config *b)
+{
+    pl_effect effect = PL_EFFECT_CALL;
+    for (pl_key key = 0; key < PL_KEY_COUNT; key++)
+        if (pl_key_row(key)->effect > effect &&
+            !pl_config_same_value(a, b, key))
+            effect = pl_key_row(key)->effect;
+    return effect;
 }
 
 size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,

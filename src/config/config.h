@@ -34,6 +34,13 @@ typedef struct pl_checkpointing {
     size_t count;           /* of LIST: n_layer, after pl_config_check */
 } pl_checkpointing;
 
+/* device: what was asked for, and how that was written. */
+typedef struct pl_device_wish {
+    pl_device_choice kind;
+    int number; /* of PL_DEVICE_WISH_CUDA_N, else PL_NONE */
+    const char *text;
+} pl_device_wish;
+
 /* A key that has no effect here: what it was set to, as Python. */
 typedef struct pl_ignored {
     const char *text;
@@ -52,18 +59,20 @@ typedef struct pl_config_origin {
     int line, column; /* in the file, from 1 */
 } pl_config_origin;
 
-#define PL_FIELD_INT      int64_t
-#define PL_FIELD_OPTIONAL int64_t
-#define PL_FIELD_FLOAT    double
-#define PL_FIELD_FLAG     bool
-#define PL_FIELD_TEXT     const char *
-#define PL_FIELD_LEVELS   pl_checkpointing
-#define PL_FIELD_IGNORED  pl_ignored
+#define PL_FIELD_INT(key)      int64_t
+#define PL_FIELD_OPTIONAL(key) int64_t
+#define PL_FIELD_FLOAT(key)    double
+#define PL_FIELD_FLAG(key)     bool
+#define PL_FIELD_TEXT(key)     const char *
+#define PL_FIELD_CHOICE(key)   pl_##key##_choice
+#define PL_FIELD_DEVICE(key)   pl_device_wish
+#define PL_FIELD_LEVELS(key)   pl_checkpointing
+#define PL_FIELD_IGNORED(key)  pl_ignored
 
 /* One field per key, named as the key. Texts and lists belong to the heap
  * that pl_config_parse and pl_config_override were given. */
 typedef struct pl_config {
-#define PL_CONFIG_FIELD(type, key, ...) PL_FIELD_##type key;
+#define PL_CONFIG_FIELD(type, key, ...) PL_FIELD_##type(key) key;
     PL_CONFIG_TABLE(PL_CONFIG_FIELD)
 #undef PL_CONFIG_FIELD
     pl_config_origin origin[PL_KEY_COUNT];
@@ -123,10 +132,21 @@ PL_MUST_CHECK pl_status pl_config_set(pl_config *cfg, pl_key key,
  * IGNORED key yields its source as a text. */
 pl_value pl_config_get(const pl_config *cfg, pl_key key);
 
+/* The word that a CHOICE or DEVICE key was set to, or a TEXT key's text:
+ * "float32". */
+const char *pl_config_word(const pl_config *cfg, pl_key key);
+
 /* Writes "n_layer"'s value as a Python literal that reads back as the same
  * value. Returns the length that it needs, as snprintf does. */
 size_t pl_config_value_text(const pl_config *cfg, pl_key key, char *text,
                             size_t size);
+
+/* Whether both hold the same value, as it would be written. */
+bool pl_config_same_value(const pl_config *a, const pl_config *b, pl_key key);
+
+/* The strongest effect of the keys in which they differ; PL_EFFECT_CALL where
+ * they don't. */
+pl_effect pl_config_difference(const pl_config *a, const pl_config *b);
 
 /* "default", "config/x.py:3:1" or "command line"; returns as snprintf does. */
 size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,

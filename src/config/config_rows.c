@@ -28,6 +28,14 @@
     {                                                                          \
         .text = (value)                                                        \
     }
+#define PL_DEFAULT_CHOICE(value)                                               \
+    {                                                                          \
+        .choice = (value)                                                      \
+    }
+#define PL_DEFAULT_DEVICE(value)                                               \
+    {                                                                          \
+        .choice = (value)                                                      \
+    }
 #define PL_DEFAULT_LEVELS(value)                                               \
     {                                                                          \
         .flag = (value)                                                        \
@@ -37,8 +45,38 @@
         .text = (value)                                                        \
     }
 
+/* The words of each list of choices, in the order of its enum. */
+#define PL_CHOICE_WORD(constant, word) [constant] = (word),
+#define PL_CHOICE_WORDS(key)                                                   \
+    static const char *const words_of_##key[] = { PL_CHOICES_##key(            \
+        PL_CHOICE_WORD) NULL };                                                \
+    _Static_assert(sizeof(pl_##key##_choice) == sizeof(int),                   \
+                   "fields of choices are written as an int");
+#define PL_WORDS_INT(key)
+#define PL_WORDS_OPTIONAL(key)
+#define PL_WORDS_FLOAT(key)
+#define PL_WORDS_FLAG(key)
+#define PL_WORDS_TEXT(key)
+#define PL_WORDS_CHOICE(key) PL_CHOICE_WORDS(key)
+#define PL_WORDS_DEVICE(key) PL_CHOICE_WORDS(key)
+#define PL_WORDS_LEVELS(key)
+#define PL_WORDS_IGNORED(key)
+#define PL_KEY_WORDS(type, key, ...) PL_WORDS_##type(key)
+PL_CONFIG_TABLE(PL_KEY_WORDS)
+#undef PL_KEY_WORDS
+
+#define PL_LIST_INT(key)      NULL
+#define PL_LIST_OPTIONAL(key) NULL
+#define PL_LIST_FLOAT(key)    NULL
+#define PL_LIST_FLAG(key)     NULL
+#define PL_LIST_TEXT(key)     NULL
+#define PL_LIST_CHOICE(key)   words_of_##key
+#define PL_LIST_DEVICE(key)   words_of_##key
+#define PL_LIST_LEVELS(key)   NULL
+#define PL_LIST_IGNORED(key)  NULL
+
 static const pl_key_info rows[PL_KEY_COUNT] = {
-#define PL_KEY_ROW(type, key, standard, min, max, choices, commands, group,    \
+#define PL_KEY_ROW(type, key, standard, min, max, effect, commands, group,     \
                    help)                                                       \
     [PL_KEY_##key] = { #key,                                                   \
                        PL_TYPE_##type,                                         \
@@ -46,7 +84,8 @@ static const pl_key_info rows[PL_KEY_COUNT] = {
                        PL_DEFAULT_##type(standard),                            \
                        min,                                                    \
                        max,                                                    \
-                       choices,                                                \
+                       PL_LIST_##type(key),                                    \
+                       PL_EFFECT_##effect,                                     \
                        commands,                                               \
                        PL_GROUP_##group,                                       \
                        help },
@@ -68,6 +107,25 @@ static const char *const titles[PL_GROUP_COUNT] = {
     [PL_GROUP_IGNORED] = "Without effect",
 };
 
+static const struct {
+    const char *name, *meaning;
+} effects[PL_EFFECT_COUNT] = {
+    [PL_EFFECT_CALL] = { "call", "it belongs to the one command that it is "
+                                 "given to, and to no run" },
+    [PL_EFFECT_SAME] = { "same bits", "the run goes on with the same bits" },
+    [PL_EFFECT_EVALUATION] = { "evaluation", "the training goes on with the "
+                                             "same bits, its evaluations are "
+                                             "others" },
+    [PL_EFFECT_NUMBERS] = { "numbers", "the run goes on and is another one "
+                                       "from there on, which it says" },
+    [PL_EFFECT_TENSORS] = { "tensors", "refused: the weights or moments of the "
+                                       "checkpoint are kept in another way" },
+    [PL_EFFECT_MODEL] = { "model", "refused: it would be another model" },
+    [PL_EFFECT_DATA] = { "data", "refused unless the tokens are the same" },
+    [PL_EFFECT_IDENTITY] = { "identity", "refused: it would be another run "
+                                         "from its beginning" },
+};
+
 const pl_key_info *pl_key_row(pl_key key)
 {
     PL_CHECK(key < PL_KEY_COUNT);
@@ -84,6 +142,18 @@ const char *pl_key_group_title(pl_key_group group)
 {
     PL_CHECK(group < PL_GROUP_COUNT);
     return titles[group];
+}
+
+const char *pl_effect_name(pl_effect effect)
+{
+    PL_CHECK(effect < PL_EFFECT_COUNT);
+    return effects[effect].name;
+}
+
+const char *pl_effect_meaning(pl_effect effect)
+{
+    PL_CHECK(effect < PL_EFFECT_COUNT);
+    return effects[effect].meaning;
 }
 
 size_t pl_key_commands(pl_key key, char *text, size_t size)
@@ -127,45 +197,54 @@ pl_key pl_key_find(const char *name, size_t bytes)
 
 /* ---- choices ---- */
 
-/* The word at `*at` in a list of choices; false at the end. */
-static bool next_word(const char **at, const char **word, size_t *bytes)
+/* The number behind "cuda:", of up to three digits, or PL_NONE. */
+static int number_behind(const char *text)
 {
-    *at += strspn(*at, " ");
-    *word = *at;
-    *bytes = strcspn(*at, " ");
-    *at += *bytes;
-    return *bytes > 0;
+    const size_t digits = strspn(text, "0123456789");
+    int number = 0;
+    if (digits == 0 || digits > 3 || text[digits] != '\0')
+        return PL_NONE;
+    for (size_t i = 0; i < digits; i++)
+        number = 10 * number + (text[i] - '0');
+    return number;
 }
 
-bool pl_key_allows(pl_key key, const char *text)
+int pl_key_choice(pl_key key, const char *text, int *number)
 {
-    const char *at = pl_key_row(key)->choices, *word;
-    size_t bytes;
-    if (!at)
-        return true;
-    while (next_word(&at, &word, &bytes)) {
-        if (strlen(text) == bytes && memcmp(text, word, bytes) == 0)
-            return true;
-        if (bytes > 2 && memcmp(word + bytes - 2, ":N", 2) == 0 &&
-            strncmp(text, word, bytes - 1) == 0) {
-            size_t digits = strspn(text + bytes - 1, "0123456789");
-            if (digits > 0 && digits < 4 && text[bytes - 1 + digits] == '\0')
-                return true;
+    const char *const *words = pl_key_row(key)->choices;
+    int ignored;
+    if (!number)
+        number = &ignored;
+    *number = PL_NONE;
+    for (int i = 0; words && words[i]; i++) {
+        const size_t bytes = strlen(words[i]);
+        if (bytes > 2 && strcmp(words[i] + bytes - 2, ":N") == 0) {
+            if (strncmp(text, words[i], bytes - 1) == 0)
+                *number = number_behind(text + bytes - 1);
+            if (*number != PL_NONE)
+                return i;
+        } else if (strcmp(text, words[i]) == 0) {
+            return i;
         }
     }
-    return false;
+    return -1;
 }
 
-static size_t choices_text(const char *choices, char *text, size_t size)
+bool pl_key_is_text(pl_key key)
 {
-    const char *word;
-    size_t bytes, used = 0;
-    while (next_word(&choices, &word, &bytes)) {
-        bool last = choices[strspn(choices, " ")] == '\0';
-        const char *join = used == 0 ? "" : last ? " or " : ", ";
+    const pl_key_type type = pl_key_row(key)->type;
+    return type == PL_TYPE_TEXT || type == PL_TYPE_CHOICE ||
+           type == PL_TYPE_DEVICE;
+}
+
+static size_t choices_text(const char *const *words, char *text, size_t size)
+{
+    size_t used = 0;
+    for (; *words; words++) {
+        const char *join = used == 0 ? "" : words[1] ? ", " : " or ";
         size_t room = used < size ? size - used : 0;
-        used += (size_t)snprintf(room ? text + used : NULL, room, "%s'%.*s'",
-                                 join, (int)bytes, word);
+        used += (size_t)snprintf(room ? text + used : NULL, room, "%s'%s'",
+                                 join, *words);
     }
     return used;
 }
@@ -190,9 +269,10 @@ size_t pl_key_takes(pl_key key, char *text, size_t size)
                                 row->min, row->max);
     case PL_TYPE_FLAG:
         return (size_t)snprintf(text, size, "True or False");
+    case PL_TYPE_CHOICE:
+    case PL_TYPE_DEVICE:
+        return choices_text(row->choices, text, size);
     case PL_TYPE_TEXT:
-        if (row->choices)
-            return choices_text(row->choices, text, size);
         return (size_t)snprintf(text, size, "a string");
     case PL_TYPE_LEVELS:
         return (size_t)snprintf(text, size,

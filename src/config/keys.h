@@ -33,7 +33,9 @@ enum {
  *   OPTIONAL  int64_t            the same, or None, stored as PL_NONE
  *   FLOAT     double             min <= value < max; ints are converted
  *   FLAG      bool
- *   TEXT      const char *       one of `choices` unless that is NULL
+ *   TEXT      const char *
+ *   CHOICE    pl_<key>_choice    one of PL_CHOICES_<key>
+ *   DEVICE    pl_device_wish     likewise; one word has a number
  *   LEVELS    pl_checkpointing   a flag, a level, or a list of levels
  *   IGNORED   pl_ignored         any expression; has no effect */
 typedef enum pl_key_type {
@@ -42,6 +44,8 @@ typedef enum pl_key_type {
     PL_TYPE_FLOAT,
     PL_TYPE_FLAG,
     PL_TYPE_TEXT,
+    PL_TYPE_CHOICE,
+    PL_TYPE_DEVICE,
     PL_TYPE_LEVELS,
     PL_TYPE_IGNORED,
 } pl_key_type;
@@ -61,6 +65,25 @@ typedef enum pl_key_group {
     PL_GROUP_COUNT,
 } pl_key_group;
 
+/* What another value does to a run that goes on with it, the weakest first.
+ * Everything that says what a change costs reads it: resume, the advice of
+ * plan, the docs. There is no default: a row without it does not compile. */
+typedef enum pl_effect {
+    PL_EFFECT_CALL, /* belongs to one call of a command and to no run: where it
+                     * is, how it begins, what is shown, read or written */
+    PL_EFFECT_SAME, /* no bit of training or evaluation: only time, memory,
+                     * which steps are kept and where the run ends */
+    PL_EFFECT_EVALUATION, /* what is measured, when and on how much; no bit of
+                           * the training */
+    PL_EFFECT_NUMBERS,    /* the run is another one from there on */
+    PL_EFFECT_TENSORS,    /* other numbers, held in other tensors than the
+                           * checkpoint's: refused there */
+    PL_EFFECT_MODEL,      /* another model: compared as a shape, refused */
+    PL_EFFECT_DATA, /* where the data is: its tokens are compared, not this */
+    PL_EFFECT_IDENTITY, /* which run it is: refused */
+    PL_EFFECT_COUNT,
+} pl_effect;
+
 enum { PL_NONE = -1 }; /* an OPTIONAL key that has no value */
 
 enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
@@ -68,208 +91,240 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 #define PL_MAX_SIZE  1073741824.0 /* 2^30: of one dimension */
 #define PL_MAX_STEPS 4294967295.0 /* a step is one 32-bit word of a counter */
 
-/* In `choices` a word that ends in ":N" stands for any number in that place.
- *
- * X(type, key, default, min, max, choices, commands, group, help) */
 /* clang-format off */
+
+/* The words that a CHOICE key takes: C(constant, word). Of each list an enum
+ * pl_<key>_choice is made below, which is the type of the field. In a DEVICE's
+ * words ":N" stands for a number in that place. */
+#define PL_CHOICES_activation(C)                                               \
+    C(PL_ACTIVATION_GELU, "gelu") C(PL_ACTIVATION_GELU_TANH, "gelu_tanh")
+#define PL_CHOICES_optimizer_state(C)                                          \
+    C(PL_OPTIMIZER_STATE_FLOAT32, "float32")                                   \
+    C(PL_OPTIMIZER_STATE_8BIT, "8bit")
+#define PL_CHOICES_device(C)                                                   \
+    C(PL_DEVICE_WISH_AUTO, "auto") C(PL_DEVICE_WISH_CPU, "cpu")                \
+    C(PL_DEVICE_WISH_CUDA, "cuda") C(PL_DEVICE_WISH_CUDA_N, "cuda:N")          \
+    C(PL_DEVICE_WISH_MPS, "mps")
+#define PL_CHOICES_dtype(C)                                                    \
+    C(PL_DTYPE_FLOAT32, "float32") C(PL_DTYPE_BFLOAT16, "bfloat16")            \
+    C(PL_DTYPE_FLOAT16, "float16")
+#define PL_CHOICES_weights(C)                                                  \
+    C(PL_WEIGHTS_FLOAT32, "float32") C(PL_WEIGHTS_BF16, "bf16")
+#define PL_CHOICES_working_copy(C)                                             \
+    C(PL_WORKING_COPY_ROUNDED, "rounded")                                      \
+    C(PL_WORKING_COPY_RESIDENT, "resident")
+#define PL_CHOICES_fit(C) C(PL_FIT_AUTO, "auto") C(PL_FIT_EXACT, "exact")
+#define PL_CHOICES_input(C)                                                    \
+    C(PL_INPUT_AUTO, "auto") C(PL_INPUT_TEXT, "text")                          \
+    C(PL_INPUT_JSONL, "jsonl") C(PL_INPUT_PARQUET, "parquet")
+#define PL_CHOICES_ids(C)                                                      \
+    C(PL_IDS_TEXT, "text") C(PL_IDS_UINT16, "uint16")                          \
+    C(PL_IDS_UINT32, "uint32")
+#define PL_CHOICES_format(C)                                                   \
+    C(PL_FORMAT_AUTO, "auto") C(PL_FORMAT_NANOGPT, "nanogpt")                  \
+    C(PL_FORMAT_LLMC, "llmc") C(PL_FORMAT_GGUF, "gguf") C(PL_FORMAT_HF, "hf")
+#define PL_CHOICES_type(C)                                                     \
+    C(PL_EXPORT_TYPE_F32, "f32") C(PL_EXPORT_TYPE_F16, "f16")                  \
+    C(PL_EXPORT_TYPE_BF16, "bf16") C(PL_EXPORT_TYPE_Q8_0, "q8_0")
+
+/* X(type, key, default, min, max, effect, commands, group, help) */
 #define PL_CONFIG_TABLE(X)                                                     \
-X(TEXT, out_dir, "out", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,         \
+X(TEXT, out_dir, "out", 0, 0, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,         \
   "folder of the run: checkpoints are written to it and read from it")         \
-X(TEXT, init_from, "scratch", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
+X(TEXT, init_from, "scratch", 0, 0, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
   "where the weights come from: 'scratch', 'resume' (the newest checkpoint in "\
   "out_dir), or a folder with a GPT-2 as Hugging Face keeps it; 'gpt2' and "   \
   "other names of its hub are looked up in its cache on this disk")            \
-X(INT, seed, 1337, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
+X(INT, seed, 1337, 0, PL_MAX_STEPS, IDENTITY, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
+  RUN,                                                                         \
   "seed of all random numbers of the run")                                     \
-X(INT, max_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,            \
+X(INT, max_iters, 600000, 0, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,            \
   "updates of the weights in the whole run")                                   \
-X(INT, log_interval, 1, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
+X(INT, log_interval, 1, 1, PL_MAX_STEPS, CALL, PL_FOR_TRAIN, RUN,              \
   "updates between two lines of progress")                                     \
-X(FLAG, always_save_checkpoint, true, 0, 0, NULL, PL_FOR_TRAIN, RUN,           \
+X(FLAG, always_save_checkpoint, true, 0, 0, SAME, PL_FOR_TRAIN, RUN,           \
   "save after every evaluation, not only after the best one so far")           \
-X(OPTIONAL, save_interval, PL_NONE, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,  \
+X(OPTIONAL, save_interval, PL_NONE, 1, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,  \
   "updates between two checkpoints; None: after evaluations, as "              \
   "always_save_checkpoint says")                                               \
-X(INT, keep, 1, 0, 1000000, NULL, PL_FOR_TRAIN, RUN,                           \
+X(INT, keep, 1, 0, 1000000, SAME, PL_FOR_TRAIN, RUN,                           \
   "older checkpoints that stay, beside the newest and the best")               \
-X(INT, max_skipped, 10, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, RUN,              \
+X(INT, max_skipped, 10, 1, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,              \
   "the run stops after so many updates in a row whose loss or gradients are "  \
   "not finite")                                                                \
                                                                                \
-X(TEXT, dataset, "openwebtext", 0, 0, NULL, PL_FOR_TRAIN, DATA,                \
+X(TEXT, dataset, "openwebtext", 0, 0, DATA, PL_FOR_TRAIN, DATA,                \
   "folder below data/ that holds train.bin and val.bin")                       \
-X(INT, batch_size, 12, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,               \
+X(INT, batch_size, 12, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, DATA,            \
   "sequences per micro-step")                                                  \
-X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,    \
+X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, \
   DATA, "micro-steps per update, of batch_size sequences each")                \
-X(INT, block_size, 1024, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, DATA,             \
+X(INT, block_size, 1024, 1, PL_MAX_SIZE, MODEL, PL_FOR_TRAIN, DATA,            \
   "tokens per sequence, the longest context of the model")                     \
-X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, NULL,                         \
+X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, MODEL,                        \
   PL_FOR_TRAIN | PL_FOR_TOKENIZER, DATA,                                       \
-  "size of the model's vocabulary; None: the tokenizer's, for BPE rounded "    \
-  "up to a multiple of 64 (GPT-2: 50304). For a new tokenizer: its size; "     \
-  "None: 32768")                                                               \
+  "size of the model's vocabulary; None: the tokenizer's, for BPE rounded up " \
+  "to a multiple of 64 (GPT-2: 50304). For a new tokenizer: its size; None: "  \
+  "32768")                                                                     \
                                                                                \
-X(INT, n_layer, 12, 1, PL_MAX_LAYERS, NULL, PL_FOR_TRAIN, MODEL,               \
+X(INT, n_layer, 12, 1, PL_MAX_LAYERS, MODEL, PL_FOR_TRAIN, MODEL,              \
   "transformer blocks")                                                        \
-X(INT, n_head, 12, 1, 1048576, NULL, PL_FOR_TRAIN, MODEL,                      \
+X(INT, n_head, 12, 1, 1048576, MODEL, PL_FOR_TRAIN, MODEL,                     \
   "attention heads per block")                                                 \
-X(INT, n_embd, 768, 1, 16777216, NULL, PL_FOR_TRAIN, MODEL,                    \
+X(INT, n_embd, 768, 1, 16777216, MODEL, PL_FOR_TRAIN, MODEL,                   \
   "channels of the residual stream")                                           \
-X(OPTIONAL, head_dim, PL_NONE, 1, 16777216, NULL, PL_FOR_TRAIN, MODEL,         \
+X(OPTIONAL, head_dim, PL_NONE, 1, 16777216, MODEL, PL_FOR_TRAIN, MODEL,        \
   "channels of one head; None: n_embd / n_head, to the nearest even number "   \
   "where that is not whole")                                                   \
-X(FLOAT, dropout, 0.0, 0, 1, NULL, PL_FOR_TRAIN, MODEL,                        \
+X(FLOAT, dropout, 0.0, 0, 1, NUMBERS, PL_FOR_TRAIN, MODEL,                     \
   "share of activations that training drops")                                  \
-X(FLAG, bias, false, 0, 0, NULL, PL_FOR_TRAIN, MODEL,                          \
+X(FLAG, bias, false, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,                         \
   "biases in the linear layers and layernorms, as GPT-2 has them")             \
-X(FLAG, tie_word_embeddings, true, 0, 0, NULL, PL_FOR_TRAIN, MODEL,            \
-  "the classifier uses the token table as its matrix, as in GPT-2; False: "    \
-  "it has weights of its own")                                                 \
-X(TEXT, activation, "gelu", 0, 0, "gelu gelu_tanh", PL_FOR_TRAIN, MODEL,       \
+X(FLAG, tie_word_embeddings, true, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,           \
+  "the classifier uses the token table as its matrix, as in GPT-2; False: it " \
+  "has weights of its own")                                                    \
+X(CHOICE, activation, PL_ACTIVATION_GELU, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,    \
   "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
                                                                                \
-X(FLOAT, learning_rate, 6e-4, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,      \
+X(FLOAT, learning_rate, 6e-4, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,   \
   "AdamW's learning rate at its highest")                                      \
-X(FLOAT, weight_decay, 1e-1, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,       \
+X(FLOAT, weight_decay, 1e-1, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,    \
   "AdamW's weight decay, of matrices and embeddings")                          \
-X(FLOAT, beta1, 0.9, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                      \
+X(FLOAT, beta1, 0.9, 0, 1, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,                   \
   "decay rate of AdamW's running mean of the gradients")                       \
-X(FLOAT, beta2, 0.95, 0, 1, NULL, PL_FOR_TRAIN, OPTIMIZER,                     \
+X(FLOAT, beta2, 0.95, 0, 1, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,                  \
   "decay rate of AdamW's running mean of their squares")                       \
-X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,           \
-  "largest norm of the gradients, to which longer ones are scaled down; "      \
-  "0.0: no limit")                                                             \
-X(TEXT, optimizer_state, "float32", 0, 0, "float32 8bit", PL_FOR_TRAIN,        \
-  OPTIMIZER,                                                                   \
-  "how AdamW's moments are kept: float32, or 8 bits in blocks, which takes "   \
-  "6 bytes per parameter less and gives other numbers")                        \
-X(FLAG, decay_lr, true, 0, 0, NULL, PL_FOR_TRAIN, OPTIMIZER,                   \
+X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,        \
+  "largest norm of the gradients, to which longer ones are scaled down; 0.0: " \
+  "no limit")                                                                  \
+X(CHOICE, optimizer_state, PL_OPTIMIZER_STATE_FLOAT32, 0, 0, TENSORS,          \
+  PL_FOR_TRAIN, OPTIMIZER,                                                     \
+  "how AdamW's moments are kept: float32, or 8 bits in blocks, which takes 6 " \
+  "bytes per parameter less and gives other numbers")                          \
+X(FLAG, decay_lr, true, 0, 0, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,                \
   "the learning rate warms up and decays along a cosine; False: it is "        \
   "constant")                                                                  \
-X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER,     \
+X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,  \
   "updates until the learning rate is at its highest")                         \
-X(INT, lr_decay_iters, 600000, 0, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, OPTIMIZER, \
-  "update at which the learning rate arrives at min_lr")                       \
-X(FLOAT, min_lr, 6e-5, 0, HUGE_VAL, NULL, PL_FOR_TRAIN, OPTIMIZER,             \
+X(INT, lr_decay_iters, 600000, 0, PL_MAX_STEPS, NUMBERS, PL_FOR_TRAIN,         \
+  OPTIMIZER, "update at which the learning rate arrives at min_lr")            \
+X(FLOAT, min_lr, 6e-5, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,          \
   "learning rate at the end of the decay")                                     \
                                                                                \
-X(INT, eval_interval, 2000, 1, PL_MAX_STEPS, NULL, PL_FOR_TRAIN, EVAL,         \
+X(INT, eval_interval, 2000, 1, PL_MAX_STEPS, EVALUATION, PL_FOR_TRAIN, EVAL,   \
   "updates between two evaluations")                                           \
-X(INT, eval_iters, 200, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN, EVAL,              \
+X(INT, eval_iters, 200, 1, PL_MAX_SIZE, EVALUATION, PL_FOR_TRAIN, EVAL,        \
   "batches per evaluation and split: more take more time and give less "       \
   "noise, and need no memory")                                                 \
-X(FLAG, eval_only, false, 0, 0, NULL, PL_FOR_TRAIN, EVAL,                      \
+X(FLAG, eval_only, false, 0, 0, CALL, PL_FOR_TRAIN, EVAL,                      \
   "stop after the first evaluation")                                           \
-X(OPTIONAL, eval_batch_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
-  EVAL,                                                                        \
-  "sequences per evaluation batch; None: batch_size")                          \
-X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, NULL, PL_FOR_TRAIN,      \
-  EVAL,                                                                        \
+X(OPTIONAL, eval_batch_size, PL_NONE, 1, PL_MAX_SIZE, EVALUATION,              \
+  PL_FOR_TRAIN, EVAL, "sequences per evaluation batch; None: batch_size")      \
+X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, EVALUATION,              \
+  PL_FOR_TRAIN, EVAL,                                                          \
   "tokens per evaluation sequence; None: block_size. With a shorter context "  \
   "the loss is another, higher one")                                           \
                                                                                \
-X(TEXT, device, "auto", 0, 0, "auto cpu cuda cuda:N mps",                      \
+X(DEVICE, device, PL_DEVICE_WISH_AUTO, 0, 0, SAME,                             \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "what computes; that is the processor here, and where another device is "    \
   "asked for the run says so once")                                            \
-X(TEXT, dtype, "float32", 0, 0, "float32 bfloat16 float16",                    \
+X(CHOICE, dtype, PL_DTYPE_FLOAT32, 0, 0, NUMBERS,                              \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "what activations are stored as, and weights are rounded to in products; "   \
   "sums are float32 or better")                                                \
-X(TEXT, weights, "float32", 0, 0, "float32 bf16", PL_FOR_TRAIN, MACHINE,       \
+X(CHOICE, weights, PL_WEIGHTS_FLOAT32, 0, 0, TENSORS, PL_FOR_TRAIN, MACHINE,   \
   "how training keeps the weights: float32, or bf16 with stochastic "          \
   "rounding, which takes 2 bytes per parameter less and gives other numbers")  \
-X(TEXT, working_copy, "rounded", 0, 0, "rounded resident",                     \
-  PL_FOR_TRAIN, MACHINE,                                                       \
+X(CHOICE, working_copy, PL_WORKING_COPY_ROUNDED, 0, 0, SAME, PL_FOR_TRAIN,     \
+  MACHINE,                                                                     \
   "16-bit weights, for a 16-bit dtype: rounded from the float32 ones "         \
   "whenever they are read, or kept beside them; the bits are the same")        \
-X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, NULL,                         \
+X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, SAME,                         \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "threads that compute; None: one per processor this process may use")        \
-X(TEXT, memory, "auto", 0, 0, NULL,                                            \
+X(TEXT, memory, "auto", 0, 0, SAME,                                            \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "the budget: '12GB', '1.5GiB', or 'auto', which is what the machine "        \
   "offers, but no more than nanoGPT or llm.c would take")                      \
-X(TEXT, fit, "auto", 0, 0, "auto exact", PL_FOR_TRAIN, MACHINE,                \
-  "'auto': the fastest layout that fits the budget; 'exact': the layout "      \
-  "that the config describes")                                                 \
-X(TEXT, gpu, "", 0, 0, NULL, PL_FOR_EXPLAIN, MACHINE,                          \
+X(CHOICE, fit, PL_FIT_AUTO, 0, 0, SAME, PL_FOR_TRAIN, MACHINE,                 \
+  "'auto': the fastest layout that fits the budget; 'exact': the layout that " \
+  "the config describes")                                                      \
+X(TEXT, gpu, "", 0, 0, CALL, PL_FOR_EXPLAIN, MACHINE,                          \
   "graphics card that nanoGPT would run on, by name: 'RTX 4070'")              \
-X(INT, rounds, 5, 1, 99, NULL, PL_FOR_BENCH, MACHINE,                          \
+X(INT, rounds, 5, 1, 99, CALL, PL_FOR_BENCH, MACHINE,                          \
   "measurements of which bench prints the medians")                            \
-X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, NULL, PL_FOR_TRAIN,         \
+X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, SAME, PL_FOR_TRAIN,         \
   MACHINE,                                                                     \
   "how many activations are computed again instead of kept, for less memory "  \
   "and more time; False: none that needs a matrix product")                    \
                                                                                \
-X(TEXT, start, "\n", 0, 0, NULL, PL_FOR_SAMPLE, SAMPLE,                        \
+X(TEXT, start, "\n", 0, 0, CALL, PL_FOR_SAMPLE, SAMPLE,                        \
   "text to go on from, or FILE:path to read it from a file")                   \
-X(INT, num_samples, 10, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+X(INT, num_samples, 10, 1, PL_MAX_SIZE, CALL, PL_FOR_SAMPLE, SAMPLE,           \
   "texts to write")                                                            \
-X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,       \
+X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, CALL, PL_FOR_SAMPLE, SAMPLE,       \
   "tokens in each of them")                                                    \
-X(FLOAT, temperature, 0.8, 0, HUGE_VAL, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+X(FLOAT, temperature, 0.8, 0, HUGE_VAL, CALL, PL_FOR_SAMPLE, SAMPLE,           \
   "divides the logits: below 1.0 likely tokens come more often, above it "     \
   "less often; 0.0: always the likeliest token")                               \
-X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, NULL, PL_FOR_SAMPLE, SAMPLE,           \
+X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, CALL, PL_FOR_SAMPLE, SAMPLE,           \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
-X(TEXT, tokenizer, "char", 0, 0, NULL,                                         \
+X(TEXT, tokenizer, "char", 0, 0, CALL,                                         \
   PL_FOR_PREPARE | PL_FOR_TOKENIZE | PL_FOR_INSPECT, PREPARE,                  \
   "'char', 'byte', 'gpt2', or the path of a BPE: tokenizer.json, .tiktoken, "  \
   "vocab.json, or a folder with one")                                          \
-X(FLOAT, val_fraction, 0.1, 0, 1, NULL, PL_FOR_PREPARE, PREPARE,               \
-  "share of the text for validation: whole documents, or the end of a "        \
-  "single text")                                                               \
-X(TEXT, input, "auto", 0, 0, "auto text jsonl parquet",                        \
-  PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
-  "what the files are; 'auto': by their names")                                \
-X(TEXT, field, "text", 0, 0, NULL,                                             \
+X(FLOAT, val_fraction, 0.1, 0, 1, CALL, PL_FOR_PREPARE, PREPARE,               \
+  "share of the text for validation: whole documents, or the end of a single " \
+  "text")                                                                      \
+X(CHOICE, input, PL_INPUT_AUTO, 0, 0, CALL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, \
+  PREPARE, "what the files are; 'auto': by their names")                       \
+X(TEXT, field, "text", 0, 0, CALL,                                             \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_INSPECT, PREPARE,                 \
   "field of JSON lines, or column of parquet, that has the text")              \
-X(TEXT, include, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
+X(TEXT, include, "", 0, 0, CALL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
   "patterns of the files to take from folders, with commas: '*.c,*.h'; '': "   \
   "all that are text")                                                         \
-X(TEXT, exclude, "", 0, 0, NULL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
+X(TEXT, exclude, "", 0, 0, CALL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
   "patterns of files and folders to leave out of folders: "                    \
   "'*.min.js,node_modules,docs/**'")                                           \
-X(TEXT, end_of_text, "<|endoftext|>", 0, 0, NULL,                              \
+X(TEXT, end_of_text, "<|endoftext|>", 0, 0, CALL,                              \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
   "special token of a BPE that stands behind every document; '': none")        \
-X(OPTIONAL, shard_tokens, PL_NONE, 1, 1e12, NULL, PL_FOR_PREPARE, PREPARE,     \
+X(OPTIONAL, shard_tokens, PL_NONE, 1, 1e12, CALL, PL_FOR_PREPARE, PREPARE,     \
   "tokens per file; None: one file for each split")                            \
-X(TEXT, ids, "text", 0, 0, "text uint16 uint32", PL_FOR_TOKENIZE, PREPARE,     \
+X(CHOICE, ids, PL_IDS_TEXT, 0, 0, CALL, PL_FOR_TOKENIZE, PREPARE,              \
   "how token ids are written and read: a line for each, or binary")            \
                                                                                \
-X(TEXT, out, "", 0, 0, NULL,                                                   \
+X(TEXT, out, "", 0, 0, CALL,                                                   \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_EXPORT | PL_FOR_IMPORT, OUTPUT,   \
   "what to write: a folder, or for export to gguf and llmc a file")            \
-X(TEXT, format, "auto", 0, 0, "auto nanogpt llmc gguf hf",                     \
-  PL_FOR_PREPARE | PL_FOR_EXPORT, OUTPUT,                                      \
+X(CHOICE, format, PL_FORMAT_AUTO, 0, 0, CALL, PL_FOR_PREPARE | PL_FOR_EXPORT,  \
+  OUTPUT,                                                                      \
   "for prepare: nanoGPT's 16 bits without a header, or llm.c's with one; "     \
   "'auto': nanoGPT's unless the vocabulary needs 32 bits. For export: gguf "   \
-  "for llama.cpp, llmc, or hf, a Hugging Face folder; 'auto': by the name "    \
-  "of out")                                                                    \
-X(TEXT, type, "f32", 0, 0, "f32 f16 bf16 q8_0", PL_FOR_EXPORT, OUTPUT,         \
+  "for llama.cpp, llmc, or hf, a Hugging Face folder; 'auto': by the name of " \
+  "out")                                                                       \
+X(CHOICE, type, PL_EXPORT_TYPE_F32, 0, 0, CALL, PL_FOR_EXPORT, OUTPUT,         \
   "type of exported matrices: f32 as trained, f16 or bf16, or q8_0, 8 bits "   \
   "in blocks of 32 (gguf); llmc has f32 and bf16")                             \
                                                                                \
-X(FLAG, allow_other_tokenizer, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,       \
+X(FLAG, allow_other_tokenizer, false, 0, 0, CALL, PL_FOR_TRAIN, CONSENT,       \
   "use a model on data with another tokenizer than its own, where the same "   \
   "token means something else")                                                \
-X(FLAG, allow_other_arithmetic, false, 0, 0, NULL, PL_FOR_TRAIN, CONSENT,      \
+X(FLAG, allow_other_arithmetic, false, 0, 0, CALL, PL_FOR_TRAIN, CONSENT,      \
   "resume with kernels that give other bits than those of the run so far")     \
                                                                                \
-X(IGNORED, backend, "'nccl'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,               \
+X(IGNORED, backend, "'nccl'", 0, 0, CALL, PL_FOR_TRAIN, IGNORED,               \
   "nanoGPT's distributed backend")                                             \
-X(IGNORED, compile, "True", 0, 0, NULL, PL_FOR_TRAIN | PL_FOR_SAMPLE, IGNORED, \
+X(IGNORED, compile, "True", 0, 0, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE, IGNORED, \
   "nanoGPT's use of torch.compile")                                            \
-X(IGNORED, wandb_log, "False", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,              \
+X(IGNORED, wandb_log, "False", 0, 0, CALL, PL_FOR_TRAIN, IGNORED,              \
   "nanoGPT's logging to Weights & Biases")                                     \
-X(IGNORED, wandb_project, "'owt'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,          \
+X(IGNORED, wandb_project, "'owt'", 0, 0, CALL, PL_FOR_TRAIN, IGNORED,          \
   "its project there")                                                         \
-X(IGNORED, wandb_run_name, "'gpt2'", 0, 0, NULL, PL_FOR_TRAIN, IGNORED,        \
+X(IGNORED, wandb_run_name, "'gpt2'", 0, 0, CALL, PL_FOR_TRAIN, IGNORED,        \
   "its run there")
 /* clang-format on */
 
@@ -279,6 +334,24 @@ typedef enum pl_key {
 #undef PL_KEY_ENUM
         PL_KEY_COUNT
 } pl_key;
+
+/* The enums of choices. */
+#define PL_CHOICE_CONSTANT(constant, word) constant,
+#define PL_CHOICE_ENUM(key)                                                    \
+    typedef enum pl_##key##_choice{ PL_CHOICES_##key(                          \
+        PL_CHOICE_CONSTANT) } pl_##key##_choice;
+#define PL_ENUM_INT(key)
+#define PL_ENUM_OPTIONAL(key)
+#define PL_ENUM_FLOAT(key)
+#define PL_ENUM_FLAG(key)
+#define PL_ENUM_TEXT(key)
+#define PL_ENUM_CHOICE(key) PL_CHOICE_ENUM(key)
+#define PL_ENUM_DEVICE(key) PL_CHOICE_ENUM(key)
+#define PL_ENUM_LEVELS(key)
+#define PL_ENUM_IGNORED(key)
+#define PL_KEY_CHOICES(type, key, ...) PL_ENUM_##type(key)
+PL_CONFIG_TABLE(PL_KEY_CHOICES)
+#undef PL_KEY_CHOICES
 
 /* A row of the table. */
 typedef struct pl_key_info {
@@ -290,9 +363,11 @@ typedef struct pl_key_info {
         double real;      /* FLOAT */
         bool flag;        /* FLAG, LEVELS */
         const char *text; /* TEXT; IGNORED: a Python literal */
+        int choice;       /* CHOICE, DEVICE */
     } standard;           /* the default */
     double min, max;
-    const char *choices; /* separated by spaces, or NULL */
+    const char *const *choices; /* CHOICE, DEVICE: words, then NULL */
+    pl_effect effect;
     unsigned commands;
     pl_key_group group;
     const char *help;
@@ -322,6 +397,11 @@ size_t pl_name_nearest(const char *name, size_t bytes, const char *const *known,
 /* "Evaluation": the heading under which help and docs list a group. */
 const char *pl_key_group_title(pl_key_group group);
 
+/* "numbers": what the docs and `config --json` call an effect, and what it
+ * means, as a sentence for people. */
+const char *pl_effect_name(pl_effect effect);
+const char *pl_effect_meaning(pl_effect effect);
+
 /* The commands that read it: "train, plan and eval". Returns the length that
  * it needs, as snprintf does. */
 size_t pl_key_commands(pl_key key, char *text, size_t size);
@@ -335,7 +415,11 @@ enum {
     PL_COMMANDS_BYTES = 128
 }; /* enough for any row of the table */
 
-/* Whether `text` is one of the key's choices, or it has none. */
-bool pl_key_allows(pl_key key, const char *text);
+/* Which of the key's choices `text` is, or -1. Of a word that ends in ":N"
+ * *number is that, else PL_NONE. `number` may be NULL. */
+int pl_key_choice(pl_key key, const char *text, int *number);
+
+/* Whether a string is expected: a text, or one of some words. */
+bool pl_key_is_text(pl_key key);
 
 #endif

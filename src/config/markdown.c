@@ -84,7 +84,10 @@ static const char head[] =
 "## Keys\n"
 "\n"
 "The column *read by* says which commands take the key as an argument;\n"
-"`explain` and `bench` take what `train` takes.\n";
+"`explain` and `bench` take what `train` takes. The column *in a run* says what\n"
+"another value does to a run that goes on from a checkpoint (`--resume`,\n"
+"`init_from = 'resume'`):\n"
+"\n";
 
 static const char levels[] =
 "\n"
@@ -133,8 +136,8 @@ static void put_row(const page *out, const pl_config *cfg, pl_key key)
     pl_config_value_text(cfg, key, value, sizeof value);
     pl_key_takes(key, takes, sizeof takes);
     pl_key_commands(key, readers, sizeof readers);
-    put(out, "| `%s` | `%s` | %s | %s | %s |\n", row->name, value, takes,
-        readers, row->help);
+    put(out, "| `%s` | `%s` | %s | %s | %s | %s |\n", row->name, value, takes,
+        readers, pl_effect_name(row->effect), row->help);
 }
 
 void pl_config_markdown(pl_config_sink *sink, void *context)
@@ -142,14 +145,17 @@ void pl_config_markdown(pl_config_sink *sink, void *context)
     const page out = { sink, context };
     pl_config cfg = pl_config_make_default();
     sink(context, head, strlen(head));
+    for (pl_effect effect = 0; effect < PL_EFFECT_COUNT; effect++)
+        put(&out, "- %s: %s\n", pl_effect_name(effect),
+            pl_effect_meaning(effect));
     for (pl_key_group group = 0; group < PL_GROUP_COUNT; group++) {
         put(&out, "\n### %s\n", pl_key_group_title(group));
         if (group == PL_GROUP_CONSENT)
             sink(context, consents, strlen(consents));
         if (group == PL_GROUP_IGNORED)
             sink(context, ignored, strlen(ignored));
-        put(&out, "\n| key | default | takes | read by | meaning |\n"
-                  "|---|---|---|---|---|\n");
+        put(&out, "\n| key | default | takes | read by | in a run | meaning |\n"
+                  "|---|---|---|---|---|---|\n");
         for (pl_key key = 0; key < PL_KEY_COUNT; key++)
             if (pl_key_row(key)->group == group)
                 put_row(&out, &cfg, key);

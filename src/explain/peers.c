@@ -5,6 +5,16 @@
 
 #include <math.h>
 
+pl_torch_dtype pl_torch_dtype_of(pl_dtype_choice dtype)
+{
+    static const pl_torch_dtype dtypes[] = {
+        [PL_DTYPE_FLOAT32] = PL_TORCH_FLOAT32,
+        [PL_DTYPE_BFLOAT16] = PL_TORCH_BFLOAT16,
+        [PL_DTYPE_FLOAT16] = PL_TORCH_FLOAT16,
+    };
+    return dtypes[dtype];
+}
+
 pl_nanogpt_job pl_nanogpt_job_make(const pl_config *config, size_t vocab_size,
                                    pl_torch_device device, pl_torch_dtype dtype)
 {

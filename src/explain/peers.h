@@ -8,6 +8,9 @@
 #include "config/config.h"
 #include "explain/nanogpt.h"
 
+/* PyTorch's name for a config's dtype. */
+pl_torch_dtype pl_torch_dtype_of(pl_dtype_choice dtype);
+
 /* The job of a config on `device`, in `dtype`. */
 pl_nanogpt_job pl_nanogpt_job_make(const pl_config *config, size_t vocab_size,
                                    pl_torch_device device,

@@ -3,7 +3,6 @@
 #include "model/params.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* The nearest even width; nanoGPT stops here instead. At least 2. */
 static size_t nearest_even(size_t C, size_t H)
@@ -79,7 +78,7 @@ pl_status pl_shape_make(pl_shape *shape, const pl_config *config,
         .T = (size_t)config->block_size,
         .A = H * D,
         .bias = config->bias ? PL_BIAS_ALL : PL_BIAS_NONE,
-        .activation = strcmp(config->activation, "gelu_tanh") == 0
+        .activation = config->activation == PL_ACTIVATION_GELU_TANH
                           ? PL_ACT_GELU_TANH
                           : PL_ACT_GELU,
         .head = config->tie_word_embeddings ? PL_HEAD_TIED : PL_HEAD_OWN,

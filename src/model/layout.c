@@ -4,8 +4,6 @@
 #include "kernels/kernels.h"
 #include "model/gpt.h"
 
-#include <string.h>
-
 enum {
     CHUNK_BYTES = 64 * 1024 * 1024, /* of logits that exist at once */
     CHUNK_LEAST_ROWS = 64,          /* fewer make poor matrix products */
@@ -50,17 +48,9 @@ static pl_status make_levels(const uint8_t **out, const pl_checkpointing *wish,
     return PL_OK;
 }
 
-static int says(const char *value, const char *word)
-{
-    return strcmp(value, word) == 0;
-}
-
-static pl_dtype dtype_of(const pl_config *config)
-{
-    return says(config->dtype, "float16")    ? PL_F16
-           : says(config->dtype, "bfloat16") ? PL_BF16
-                                             : PL_F32;
-}
+static const pl_dtype dtypes[] = { [PL_DTYPE_FLOAT32] = PL_F32,
+                                   [PL_DTYPE_BFLOAT16] = PL_BF16,
+                                   [PL_DTYPE_FLOAT16] = PL_F16 };
 
 size_t pl_gpt_threads(const pl_config *config)
 {
@@ -95,12 +85,14 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .pack_columns = PL_GEMM_COLUMNS,
         .threads = pl_gpt_threads(config),
         .dropout = config->dropout,
-        .dtype = dtype_of(config),
-        .weights = says(config->weights, "bf16") ? PL_BF16 : PL_F32,
-        .moments = says(config->optimizer_state, "8bit") ? PL_MOMENTS_8BIT
-                                                         : PL_MOMENTS_F32,
-        .copy = says(config->working_copy, "resident") ? PL_COPY_RESIDENT
-                                                       : PL_COPY_NONE,
+        .dtype = dtypes[config->dtype],
+        .weights = config->weights == PL_WEIGHTS_BF16 ? PL_BF16 : PL_F32,
+        .moments = config->optimizer_state == PL_OPTIMIZER_STATE_8BIT
+                       ? PL_MOMENTS_8BIT
+                       : PL_MOMENTS_F32,
+        .copy = config->working_copy == PL_WORKING_COPY_RESIDENT
+                    ? PL_COPY_RESIDENT
+                    : PL_COPY_NONE,
     };
     return make_levels(&layout->levels, &config->grad_checkpoint, shape->L,
                        heap, err);

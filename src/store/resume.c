@@ -80,7 +80,7 @@ static pl_status check_arithmetic(const pl_resume *resume, const pl_run *run,
     const uint64_t had = resume->state.arithmetic;
     const pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
     char text[PL_PATH_BYTES + 256];
-    if (run->config->eval_only || had == PL_ARITHMETIC_UNSAID ||
+    if (run->purpose != PL_RUN_TRAINS || had == PL_ARITHMETIC_UNSAID ||
         had == (uint64_t)kernels.arithmetic)
         return PL_OK;
     snprintf(text, sizeof text,
@@ -101,64 +101,26 @@ static pl_status check_arithmetic(const pl_resume *resume, const pl_run *run,
 
 /* ---- keys that have changed ---- */
 
-typedef enum change {
-    CHANGE_SAID,  /* changes no number of the run */
-    CHANGE_FELT,  /* the run is another one from here on */
-    CHANGE_FIXED, /* stops it */
-    CHANGE_QUIET, /* says nothing about the run */
-} change;
-
-/* The model's keys are compared as a model, dataset as data. */
-static change change_of(pl_key key)
-{
-    switch (key) {
-    case PL_KEY_seed:
-        return CHANGE_FIXED;
-    case PL_KEY_batch_size:
-    case PL_KEY_gradient_accumulation_steps:
-    case PL_KEY_dropout:
-    case PL_KEY_learning_rate:
-    case PL_KEY_weight_decay:
-    case PL_KEY_beta1:
-    case PL_KEY_beta2:
-    case PL_KEY_grad_clip:
-    case PL_KEY_decay_lr:
-    case PL_KEY_warmup_iters:
-    case PL_KEY_lr_decay_iters:
-    case PL_KEY_min_lr:
-    case PL_KEY_dtype:
-        return CHANGE_FELT;
-    case PL_KEY_out_dir:
-    case PL_KEY_init_from:
-    case PL_KEY_eval_only:
-    case PL_KEY_log_interval:
-        return CHANGE_QUIET;
-    default:
-        return CHANGE_SAID;
-    }
-}
-
 typedef struct changes {
     char text[768];
     size_t used;
     int felt;
 } changes;
 
+/* Models, data and tensors are compared as such; their keys are only named. */
 static pl_status compare_key(changes *c, const pl_config *had,
                              const pl_config *now, pl_key key,
                              const char *folder, pl_error *err)
 {
     char before[PL_VALUE_BRIEF_BYTES], after[PL_VALUE_BRIEF_BYTES];
-    char full[2][PL_CHECKPOINT_VALUE_BYTES];
     const char *name = pl_key_row(key)->name;
+    const pl_effect effect = pl_key_row(key)->effect;
     pl_value values[2] = { pl_config_get(had, key), pl_config_get(now, key) };
-    pl_config_value_text(had, key, full[0], sizeof full[0]);
-    pl_config_value_text(now, key, full[1], sizeof full[1]);
-    if (strcmp(full[0], full[1]) == 0)
+    if (pl_config_same_value(had, now, key))
         return PL_OK;
     pl_value_brief(&values[0], before);
     pl_value_brief(&values[1], after);
-    if (change_of(key) == CHANGE_FIXED)
+    if (effect == PL_EFFECT_IDENTITY)
         return pl_fail(err, PL_E_CONFIG,
                        "%s: %s is %s in the checkpoint and %s in the config: "
                        "it decides which data each update sees, so it can't "
@@ -166,7 +128,7 @@ static pl_status compare_key(changes *c, const pl_config *had,
                        "these weights: --init_from=%s and another out_dir",
                        folder, name, before, after,
                        pl_path_quoted(folder).text);
-    c->felt |= change_of(key) == CHANGE_FELT;
+    c->felt |= effect == PL_EFFECT_NUMBERS;
     if (c->used < sizeof c->text)
         c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
                                     "%s%s %s -> %s", c->used ? ", " : "", name,
@@ -186,7 +148,7 @@ static pl_status compare_keys(const pl_resume *resume, const pl_run *run,
     for (int i = 0; i < PL_KEY_COUNT && !status; i++) {
         const pl_key_info *row = pl_key_row((pl_key)i);
         if (pl_key_is_kept((pl_key)i) && (row->commands & PL_FOR_TRAIN) &&
-            change_of((pl_key)i) != CHANGE_QUIET)
+            row->effect != PL_EFFECT_CALL)
             status = compare_key(&c, had, run->config, (pl_key)i,
                                  resume->folder, err);
     }
@@ -245,7 +207,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
 {
     const pl_checkpoint_state *state = &resume->state;
     pl_status status = pl_checkpoint_load(run, resume->folder, err);
-    if (!status && !run->config->eval_only)
+    if (!status && run->purpose == PL_RUN_TRAINS)
         status = pl_metrics_open(&run->metrics, run->config->out_dir,
                                  resume->folder, &state->metrics, run->log,
                                  run->heap, err);
@@ -257,7 +219,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
     run->val_loss = state->val_loss;
     if (run->scaler.active && state->scaler.active)
         run->scaler = state->scaler;
-    if (!run->config->eval_only)
+    if (run->purpose == PL_RUN_TRAINS)
         status = pl_resume_links(&run->outdir, state->step, run->heap, err);
     if (status)
         return status;

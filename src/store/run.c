@@ -3,9 +3,11 @@
 
 #include <math.h>
 
-pl_run pl_run_make(const pl_config *config, const pl_log *log, pl_heap *heap)
+pl_run pl_run_make(pl_run_purpose purpose, const pl_config *config,
+                   const pl_log *log, pl_heap *heap)
 {
     return (pl_run){
+        .purpose = purpose,
         .config = config,
         .log = log,
         .heap = heap,

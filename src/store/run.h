@@ -21,7 +21,17 @@ enum {
     PL_RUN_STAGE_BYTES = 256 * 1024, /* weights on their way in */
 };
 
+/* What it is opened for. Decided by the command; nobody below asks the config
+ * (eval_only) again. */
+typedef enum pl_run_purpose {
+    PL_RUN_TRAINS,    /* trains, evaluates and saves */
+    PL_RUN_EVALUATES, /* evaluates once: changes no weight, writes no file */
+    PL_RUN_SAMPLES,
+    PL_RUN_IS_MEASURED,
+} pl_run_purpose;
+
 typedef struct pl_run {
+    pl_run_purpose purpose;
     const pl_config *config;
     const pl_log *log;
     pl_heap *heap;
@@ -45,7 +55,8 @@ typedef struct pl_run {
 } pl_run;
 
 /* Nothing is open yet, and no update was done. */
-pl_run pl_run_make(const pl_config *config, const pl_log *log, pl_heap *heap);
+pl_run pl_run_make(pl_run_purpose purpose, const pl_config *config,
+                   const pl_log *log, pl_heap *heap);
 
 /* Puts `count` weights from `first` on, which lie in run->stage as float32,
  * where they are kept, and where they are copied to. */

@@ -34,8 +34,7 @@ static pl_config piece_of(const pl_config *config, size_t vocab_size)
     piece.eval_batch_size = PL_NONE;
     piece.vocab_size = at_most((int64_t)vocab_size, MOST_V);
     piece.grad_checkpoint = (pl_checkpointing){ .kind = PL_CHECKPOINTING_OFF };
-    piece.fit = "exact";
-    piece.eval_only = true;
+    piece.fit = PL_FIT_EXACT;
     if (config->n_embd > MOST_C && head > 0 && head <= MOST_C) {
         piece.n_head = MOST_C / head;
         piece.n_embd = piece.n_head * head;

@@ -4,6 +4,7 @@
 #include "advise/runplan.h"
 #include "base/check.h"
 #include "base/threads.h"
+#include "config/special.h"
 #include "data/batch.h"
 #include "data/shard_check.h"
 #include "store/limits.h"
@@ -13,7 +14,6 @@
 #include "train/session_rehearse.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { STAGE_FLOATS = PL_RUN_STAGE_BYTES / sizeof(float) };
 
@@ -26,12 +26,12 @@ pl_scalars *pl_session_scalars(pl_session *session)
 
 void pl_session_say_device(const pl_config *config, const pl_log *log)
 {
-    if (strcmp(config->device, "auto") != 0 &&
-        strcmp(config->device, "cpu") != 0)
+    if (config->device.kind != PL_DEVICE_WISH_AUTO &&
+        config->device.kind != PL_DEVICE_WISH_CPU)
         pl_log_say(log, PL_LOG_NOTE,
                    "device = '%s': this version runs on the processor, which "
                    "is used instead",
-                   config->device);
+                   config->device.text);
 }
 
 pl_status pl_session_open_device(pl_session *session, pl_error *err)
@@ -209,21 +209,12 @@ static pl_status fit_medium(pl_session *session, const pl_machine *machine,
                    machine->budget_from);
 }
 
-typedef enum beginning { FROM_SCRATCH, FROM_CHECKPOINT, FROM_FOLDER } beginning;
-
-static beginning beginning_of(const pl_config *config)
-{
-    return strcmp(config->init_from, "scratch") == 0  ? FROM_SCRATCH
-           : strcmp(config->init_from, "resume") == 0 ? FROM_CHECKPOINT
-                                                      : FROM_FOLDER;
-}
-
 /* Everything that needs no memory of the model's size. */
 static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
 {
     const pl_config *config = session->run.config;
-    const int writes = !config->eval_only;
+    const int writes = session->run.purpose == PL_RUN_TRAINS;
     pl_status status = check_values(config, err);
     if (status)
         return status;
@@ -233,7 +224,7 @@ static pl_status open_surroundings(pl_session *session,
         return status;
     status = pl_session_check_tokens(session, machine, err);
     /* before the plan, which may fail for this reason */
-    if (!status && beginning_of(config) == FROM_FOLDER)
+    if (!status && pl_config_beginning(config) == PL_BEGIN_MODEL)
         status = pl_vocabulary_check(&session->run, config->init_from, err);
     const size_t vocab_size = pl_session_vocabulary(config,
                                                     &session->run.tokenizer);
@@ -244,7 +235,7 @@ static pl_status open_surroundings(pl_session *session,
     if (!status && writes)
         status = pl_outdir_open(&session->run.outdir, config->out_dir,
                                 (size_t)config->keep, need_of(session),
-                                beginning_of(config) == FROM_CHECKPOINT
+                                pl_config_beginning(config) == PL_BEGIN_RESUME
                                     ? PL_OUTDIR_RESUMED
                                     : PL_OUTDIR_NEW,
                                 session->run.log, err);
@@ -260,7 +251,7 @@ static pl_status open_surroundings(pl_session *session,
 
 /* What the weights come from. */
 typedef struct weights_source {
-    beginning from;
+    pl_beginning from;
     pl_resume resume;
     pl_pretrained pretrained;
 } weights_source;
@@ -290,11 +281,11 @@ static pl_status find_weights(pl_session *session, weights_source *source,
                               pl_error *err)
 {
     switch (source->from) {
-    case FROM_SCRATCH:
+    case PL_BEGIN_SCRATCH:
         return PL_OK;
-    case FROM_CHECKPOINT:
+    case PL_BEGIN_RESUME:
         return pl_resume_find(&source->resume, &session->run, err);
-    case FROM_FOLDER:
+    case PL_BEGIN_MODEL:
         return check_folder(session, &source->pretrained, err);
     }
     return PL_OK;
@@ -304,16 +295,16 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
                               pl_error *err)
 {
     pl_status status = PL_OK;
-    if (source->from == FROM_CHECKPOINT)
+    if (source->from == PL_BEGIN_RESUME)
         return pl_resume_load(&source->resume, &session->run, err);
-    if (source->from == FROM_SCRATCH) {
+    if (source->from == PL_BEGIN_SCRATCH) {
         init_weights(session);
     } else {
         status = pl_pretrained_load(&source->pretrained, &session->run, err);
         pl_log_say(session->run.log, PL_LOG_INFO, "Initializing from %s",
                    session->run.config->init_from);
     }
-    if (status || session->run.config->eval_only)
+    if (status || session->run.purpose != PL_RUN_TRAINS)
         return status;
     status = pl_outdir_move_earlier(&session->run.outdir, session->run.heap,
                                     err);
@@ -340,12 +331,13 @@ static pl_status open_train(pl_session *session, weights_source *source,
     return status;
 }
 
-pl_status pl_session_open_train(pl_session *session, const pl_config *config,
+pl_status pl_session_open_train(pl_session *session, pl_run_purpose purpose,
+                                const pl_config *config,
                                 const pl_machine *machine, const pl_log *log,
                                 pl_heap *heap, pl_error *err)
 {
-    weights_source source = { .from = beginning_of(config) };
-    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
+    weights_source source = { .from = pl_config_beginning(config) };
+    *session = (pl_session){ .run = pl_run_make(purpose, config, log, heap) };
     pl_status status = open_surroundings(session, machine, err);
     if (status)
         return status;
@@ -366,7 +358,8 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
                                 pl_new_weights weights, size_t vocab_size,
                                 const pl_log *log, pl_heap *heap, pl_error *err)
 {
-    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
+    *session = (pl_session){ .run = pl_run_make(PL_RUN_IS_MEASURED, config, log,
+                                                heap) };
     pl_session_say_device(config, log);
     pl_status status = make_plan(session, machine, vocab_size, err);
     if (!status)

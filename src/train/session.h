@@ -18,15 +18,14 @@ typedef struct pl_session {
     double *step_seconds[PL_PROGRAM_COUNT];
 } pl_session;
 
-/* Training, evaluation and saving: from scratch, from the newest checkpoint in
+/* A run that trains, evaluates and saves, or only evaluates (`purpose`) as it
+ * would before its next update: from scratch, from the newest checkpoint in
  * out_dir that is whole (init_from 'resume'), or from a GPT-2 in a folder
  * (pretrained.h), in the layout that fits `machine`. PL_E_MEMORY if none
  * does. */
-PL_MUST_CHECK pl_status pl_session_open_train(pl_session *session,
-                                              const pl_config *config,
-                                              const pl_machine *machine,
-                                              const pl_log *log, pl_heap *heap,
-                                              pl_error *err);
+PL_MUST_CHECK pl_status pl_session_open_train(
+    pl_session *session, pl_run_purpose purpose, const pl_config *config,
+    const pl_machine *machine, const pl_log *log, pl_heap *heap, pl_error *err);
 
 typedef enum pl_new_weights { PL_NEW_RANDOM, PL_NEW_ZEROS } pl_new_weights;
 

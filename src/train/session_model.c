@@ -111,7 +111,8 @@ pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
                                  pl_error *err)
 {
     model m;
-    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
+    *session = (pl_session){ .run = pl_run_make(PL_RUN_SAMPLES, config, log,
+                                                heap) };
     pl_session_say_device(config, log);
     pl_status status = read_model(&m, folder, heap, err);
     if (status)
@@ -215,7 +216,8 @@ pl_status pl_session_open_eval(pl_session *session, const pl_config *config,
                                const pl_log *log, pl_heap *heap, pl_error *err)
 {
     model m;
-    *session = (pl_session){ .run = pl_run_make(config, log, heap) };
+    *session = (pl_session){ .run = pl_run_make(PL_RUN_EVALUATES, config, log,
+                                                heap) };
     pl_session_say_device(config, log);
     pl_status status = pl_session_open_tokens(session, err);
     if (status)

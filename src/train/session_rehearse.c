@@ -128,10 +128,10 @@ pl_status pl_rehearse(pl_session *session, pl_error *err)
     if (seconds > 1.0)
         pl_log_say(session->run.log, PL_LOG_NOTE,
                    "Rehearsing every program once, about %.0f s", seconds);
-    if (!session->run.config->eval_only)
+    if (session->run.purpose == PL_RUN_TRAINS)
         run_training(session);
     run_evaluation(session);
-    if (session->run.config->eval_only)
+    if (session->run.purpose != PL_RUN_TRAINS)
         return PL_OK;
     run_decoding(session);
     return save_and_load(session, err);

@@ -9,7 +9,7 @@
 /* On a device whose weights, gradients and moments are all zero, as they are
  * when it was opened; they are zero afterwards. One micro-batch of training, an
  * update, a round of evaluation, the longest and the shortest round of
- * decoding; then, unless the session only evaluates, one slice is saved to
+ * decoding; then, if the session trains, one slice is saved to
  * out_dir, loaded again, and removed. */
 PL_MUST_CHECK pl_status pl_rehearse(pl_session *session, pl_error *err);
 

@@ -286,7 +286,7 @@ static int is_due(const loop *l, progress seen)
 {
     const pl_config *config = l->session->run.config;
     const uint64_t step = l->session->run.step;
-    if (config->eval_only || step == 0 || is_saved(l) ||
+    if (l->session->run.purpose != PL_RUN_TRAINS || step == 0 || is_saved(l) ||
         l->skipped_in_a_row > 0)
         return 0;
     if (!config->always_save_checkpoint && seen == IMPROVED)
@@ -429,13 +429,13 @@ static pl_status run(loop *l, pl_error *err)
         progress seen = NOT_EVALUATED;
         pl_status status = PL_OK;
         if (session->run.step % (uint64_t)config->eval_interval == 0 ||
-            config->eval_only)
+            session->run.purpose != PL_RUN_TRAINS)
             status = evaluate(l, &seen, err);
         if (status)
             return status;
         if (is_due(l, seen))
             save_if_possible(l);
-        if (config->eval_only ||
+        if (session->run.purpose != PL_RUN_TRAINS ||
             session->run.step >= (uint64_t)config->max_iters)
             return PL_OK;
         if (wants_stop(l))
@@ -475,7 +475,8 @@ static pl_status lost(const loop *l, pl_status saved, const pl_error *trouble,
 static void say_if_done(const pl_session *session)
 {
     const long long most = (long long)session->run.config->max_iters;
-    if (session->run.config->eval_only || session->run.step < (uint64_t)most)
+    if (session->run.purpose != PL_RUN_TRAINS ||
+        session->run.step < (uint64_t)most)
         return;
     pl_log_say(session->run.log, PL_LOG_NOTE,
                "max_iters is %lld and this is iteration %llu: nothing is left "
@@ -492,7 +493,8 @@ static void say_if_done(const pl_session *session)
 static int ends_with_save(const loop *l, pl_status status)
 {
     const pl_config *config = l->session->run.config;
-    if (config->eval_only || l->skipped_in_a_row >= config->max_skipped ||
+    if (l->session->run.purpose != PL_RUN_TRAINS ||
+        l->skipped_in_a_row >= config->max_skipped ||
         (status && status != PL_E_STOPPED &&
          l->session->run.step == l->began_step))
         return 0;

@@ -82,3 +82,10 @@ value bias true 'command line'
 value n_head 12 default
 grep -A 3 '^  "compile": {' <<<"$out" | grep -q '"has_effect": false' ||
     fail "compile has an effect"
+in_a_run() { # KEY EFFECT
+    grep -A 5 "^  \"$1\": {" <<<"$out" | grep -q "\"in_a_run\": \"$2\"" ||
+        fail "$1 is not '$2' in a run"
+}
+in_a_run threads 'same bits'
+in_a_run dropout numbers
+in_a_run seed identity

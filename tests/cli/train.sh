@@ -62,6 +62,13 @@ expect 0 "$PLIMSOLL" eval out/latest --eval_block_size=8
 says 'not to be compared'
 says 'context 8, not comparable'
 
+# eval_only: one evaluation, no update and no file
+expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=judged \
+    --max_iters=40 --eval_only=True
+says '^step 0: '
+if grep -q '^iter ' <<<"$out"; then fail "eval_only trains: $out"; fi
+[ ! -e judged ] || fail "eval_only makes an out_dir"
+
 # the same text for the same seed; ten of them by default
 expect 0 "$PLIMSOLL" sample --out_dir=out --start="the cat" \
     --max_new_tokens=30 --num_samples=3

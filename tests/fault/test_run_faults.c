@@ -118,8 +118,8 @@ static int train_on_bad_disk(long nth, int error, unsigned long long hash)
     tiny_run_set(&run, "--eval_iters=1");
     if (pl_machine_make(&machine, PL_MACHINE_RUN, &run.config, NULL, &run.heap,
                         &err) ||
-        pl_session_open_train(&run.session, &run.config, &machine, &log,
-                              &run.heap, &err))
+        pl_session_open_train(&run.session, run.purpose, &run.config, &machine,
+                              &log, &run.heap, &err))
         fail_msg("%s", err.text);
     run.is_open = 1;
     assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);

@@ -22,8 +22,8 @@ static void sound(const pl_config *cfg)
                      (double)value.whole <= row->max);
         if (value.kind == PL_VALUE_FLOAT)
             PL_CHECK(value.real >= row->min && value.real < row->max);
-        if (value.kind == PL_VALUE_TEXT && row->type == PL_TYPE_TEXT)
-            PL_CHECK(pl_key_allows(key, value.text));
+        if (row->choices)
+            PL_CHECK(pl_key_choice(key, value.text, NULL) >= 0);
     }
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # lint.sh [ROOT]: the shape of the code. Functions of at most 70 lines, files
 # of at most 600, 80 columns, no tabs, no trailing blanks, no disabled code, no
-# banned calls; every header compiles alone; clang-format has nothing to say
-# (where clang-format 14 is installed: other versions format differently).
+# banned calls, no setting compared with a word outside src/config; every header
+# compiles alone; clang-format has nothing to say (where clang-format 14 is
+# installed: other versions format differently).
 # Exit 0: clean.
 set -uo pipefail
 
@@ -107,6 +108,58 @@ if [ "${#product[@]}" -gt 0 ]; then
     }
     END { exit bad }
     ' "${product[@]}" || bad=1
+fi
+
+# ---- settings are compared with words in src/config only ----
+# Elsewhere they are enums, or config/special.h says what they mean.
+
+keys=$(cat src/config/*.h 2>/dev/null |
+    sed -nE 's/^.*X\((TEXT|CHOICE|DEVICE), *([a-z0-9_]+),.*/\2/p' |
+    sort -u | paste -sd '|' -)
+mapfile -t readers < <(printf '%s\n' "${product[@]}" | grep -v '^src/config/')
+if [ -d src/config ] && [ -z "$keys" ]; then
+    echo "lint: no table of keys in src/config/*.h"
+    bad=1
+elif [ -n "$keys" ] && [ -n "${readers[0]}" ]; then
+    awk -v keys="(->|[.])($keys)([^A-Za-z0-9_]|\$)" '
+    # The arguments of the call whose parenthesis is the first character.
+    function arguments(rest,    i, depth) {
+        for (i = 1; i <= length(rest); i++) {
+            depth += substr(rest, i, 1) == "("
+            depth -= substr(rest, i, 1) == ")"
+            if (depth == 0)
+                break
+        }
+        return substr(rest, 1, i)
+    }
+    function judge(file,    line, at, said, before) {
+        line = 1
+        while (match(text, /(strn?(case)?cmp|memcmp|strstr) *[(]/)) {
+            at = RSTART + RLENGTH - 1
+            before = substr(text, 1, at)
+            line += gsub(/\n/, "", before)
+            said = arguments(substr(text, at))
+            if (said ~ keys) {
+                printf "%s:%d: a setting is compared with a word: %s\n", \
+                    file, line, "src/config says what it means"
+                bad = 1
+            }
+            text = substr(text, at)
+        }
+        text = ""
+    }
+    FNR == 1 { if (NR > 1) judge(file); file = FILENAME }
+    { text = text $0 "\n" }
+    END { judge(file); exit bad }
+    ' "${readers[@]}" || bad=1
+fi
+
+# ---- the purpose of a run is decided by the command ----
+
+if grep -nE '(->|[.])eval_only([^A-Za-z0-9_]|$)' \
+    $(printf '%s\n' "${readers[@]}" | grep -v '^src/cli/') /dev/null; then
+    echo "lint: eval_only is read by the command; below, pl_run has a purpose"
+    bad=1
 fi
 
 # ---- headers compile alone ----

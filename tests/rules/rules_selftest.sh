@@ -265,6 +265,37 @@ put src/base/a.c < <(printf '/* qsort(x) and\n * strcpy(y) */\n' &&
 accepts 'banned words in comments and strings' lint.sh tree
 put src/base/a.c < <(printf 'int pl_grand(int x);\n')
 accepts 'a name that ends like a banned one' lint.sh tree
+put src/config/keys.h <<<'#define PL_TABLE(X) X(TEXT, memory, "auto")'
+# compares CALL: a file of the tree with it
+compares() {
+    put src/model/words.c <<<"int pl_w(void)
+{
+    return $1;
+}"
+}
+for call in 'strcmp(c->memory, "auto")' 'strcmp(p->config.memory, "auto")' \
+    'strncmp("auto", c->memory, 4)' 'strcmp(two(c, 1),
+                  c->memory)'; do
+    compares "$call"
+    refuses "$call" 'words.c:3: a setting is compared' lint.sh tree
+done
+for call in 'strcmp(c->memory_text, "auto")' 'strcmp(memory, "auto")' \
+    'strcmp(name, "auto") && c->memory'; do
+    compares "$call"
+    accepts "$call" lint.sh tree
+done
+rm tree/src/model/words.c
+put src/config/words.c <<<'int pl_w(void) { return strcmp(c->memory, "a"); }'
+accepts 'a setting that src/config compares' lint.sh tree
+put src/model/words.c <<<'int pl_w(void) { return c->eval_only; }'
+refuses 'a purpose that is asked for again' 'pl_run has a purpose' lint.sh tree
+rm tree/src/model/words.c
+put src/cli/words.c <<<'int pl_w(void) { return c->eval_only; }'
+accepts 'a command that decides the purpose' lint.sh tree
+rm tree/src/cli/words.c
+put src/config/keys.h <<<'#define PL_TABLE(Y) Y(TEXT, memory, "auto")'
+refuses 'a table that is not found' 'no table of keys' lint.sh tree
+rm -r tree/src/config
 put src/base/a.h < <(printf 'size_t pl_a(void);\n')
 refuses 'a header that needs another' 'src/base/a.h: does not compile' \
     lint.sh tree

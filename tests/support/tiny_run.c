@@ -87,8 +87,9 @@ pl_status tiny_run_try(tiny_run *run, pl_error *err)
     pl_status status = pl_machine_make(&machine, PL_MACHINE_RUN, &run->config,
                                        NULL, &run->heap, err);
     if (!status)
-        status = pl_session_open_train(&run->session, &run->config, &machine,
-                                       NULL, &run->heap, err);
+        status = pl_session_open_train(&run->session, run->purpose,
+                                       &run->config, &machine, NULL, &run->heap,
+                                       err);
     return status;
 }
 

@@ -12,6 +12,7 @@ typedef struct tiny_run {
     scratch folder;
     pl_heap heap;
     pl_config config;
+    pl_run_purpose purpose; /* PL_RUN_TRAINS unless it is set */
     pl_session session;
     int is_open;
 } tiny_run;

@@ -369,8 +369,9 @@ static void keys_that_may_change_are_said(void **state)
     assert_int_equal(pl_machine_make(&machine, PL_MACHINE_RUN, &run.config,
                                      NULL, &run.heap, &err),
                      PL_OK);
-    assert_int_equal(pl_session_open_train(&run.session, &run.config, &machine,
-                                           &log, &run.heap, &err),
+    assert_int_equal(pl_session_open_train(&run.session, run.purpose,
+                                           &run.config, &machine, &log,
+                                           &run.heap, &err),
                      PL_OK);
     run.is_open = 1;
     assert_non_null(strstr(heard.text, "max_iters 6 -> 99, threads 2 -> 1\n"));
@@ -380,8 +381,8 @@ static void keys_that_may_change_are_said(void **state)
     pl_status status = pl_machine_make(&machine, PL_MACHINE_RUN, &run.config,
                                        NULL, &run.heap, &err);
     if (!status)
-        status = pl_session_open_train(&run.session, &run.config, &machine,
-                                       &log, &run.heap, &err);
+        status = pl_session_open_train(&run.session, run.purpose, &run.config,
+                                       &machine, &log, &run.heap, &err);
     assert_int_equal(status, PL_OK);
     run.is_open = 1;
     assert_non_null(strstr(heard.text, "another one from here on"));

@@ -35,7 +35,7 @@ static void a_character_recipe_is_read(void **state)
     assert_true(f->cfg.min_lr == 1e-4);
     assert_true(f->cfg.dropout == 0.2);
     assert_false(f->cfg.always_save_checkpoint);
-    assert_string_equal(f->cfg.device, "auto");
+    assert_int_equal(f->cfg.device.kind, PL_DEVICE_WISH_AUTO);
 }
 
 static void a_finetuning_recipe_with_a_clock_is_read(void **state)
@@ -235,7 +235,9 @@ static void a_value_out_of_range_names_the_range(void **state)
     refused(f, "grad_checkpoint = 4", "found 4");
     refused(f, "grad_checkpoint = [3, -1]", "item 2 of the list is -1");
     parses(f, "device = 'cuda:12'; n_layer = 1000; dropout = 0");
-    assert_string_equal(f->cfg.device, "cuda:12");
+    assert_string_equal(f->cfg.device.text, "cuda:12");
+    assert_int_equal(f->cfg.device.kind, PL_DEVICE_WISH_CUDA_N);
+    assert_int_equal(f->cfg.device.number, 12);
 }
 
 static void other_statements_are_refused_with_what_to_write(void **state)

@@ -143,7 +143,6 @@ static size_t evaluate_alone(tiny_run *run, size_t *budget, pl_eval *result)
 {
     pl_machine machine;
     pl_error err = { 0 };
-    run->config.eval_only = true;
     if (pl_machine_make(&machine, PL_MACHINE_RUN, &run->config, NULL,
                         &run->heap, &err))
         fail_msg("%s", err.text);

@@ -260,7 +260,7 @@ static void draw_budget(random_dice *dice, const tiny_run *run, pl_gpt *gpt,
     config.origin[PL_KEY_grad_checkpoint].source = PL_FROM_DEFAULT;
     machine.rates = pl_rates_built_in((size_t)config.threads);
     for (int smallest = 0; smallest < 2; smallest++) {
-        config.fit = smallest ? "auto" : "exact";
+        config.fit = smallest ? PL_FIT_AUTO : PL_FIT_EXACT;
         machine.budget_bytes = smallest ? 1 : SIZE_MAX;
         require(pl_run_plan_make(&plan, &config, &machine, V, NULL, heap, &err),
                 &err);

@@ -35,8 +35,8 @@ static void train(tiny_run *run, heard *h)
     memset(h, 0, sizeof *h);
     if (pl_machine_make(&machine, PL_MACHINE_RUN, &run->config, NULL,
                         &run->heap, &err) ||
-        pl_session_open_train(&run->session, &run->config, &machine, &log,
-                              &run->heap, &err))
+        pl_session_open_train(&run->session, run->purpose, &run->config,
+                              &machine, &log, &run->heap, &err))
         fail_msg("%s", err.text);
     run->is_open = 1;
     if (pl_train(&run->session, &listener, &err))

@@ -41,6 +41,8 @@ static const model known[] = {
 enum { KNOWN = sizeof known / sizeof known[0] };
 
 typedef enum storage { FLOAT32, BFLOAT16, FLOAT16, STORAGES } storage;
+static const pl_dtype_choice storages[] = { PL_DTYPE_FLOAT32, PL_DTYPE_BFLOAT16,
+                                            PL_DTYPE_FLOAT16 };
 static const char *const storage_names[] = { "float32", "bfloat16", "float16" };
 
 /* A number in [least, most] for draw `which` of model i. */
@@ -139,9 +141,9 @@ static double plan_bytes(const model *m, storage s, wish w)
     config.gradient_accumulation_steps = (int64_t)m->accumulation;
     config.bias = m->bias;
     config.dropout = m->dropout ? 0.2 : 0.0;
-    config.dtype = storage_names[s];
+    config.dtype = storages[s];
     config.threads = THREADS;
-    config.fit = w <= LITERAL_1 ? "exact" : "auto";
+    config.fit = w <= LITERAL_1 ? PL_FIT_EXACT : PL_FIT_AUTO;
     config.memory = w == DEFAULT ? "auto" : "stated";
     pl_status status = PL_OK;
     if (w == LITERAL_1)

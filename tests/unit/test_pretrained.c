@@ -521,7 +521,7 @@ static void a_config_takes_the_model_over(void **state)
     assert_int_equal(config.vocab_size, 50257);
     assert_int_equal(config.block_size, 1024);
     assert_true(config.bias);
-    assert_string_equal(config.activation, "gelu_tanh");
+    assert_int_equal(config.activation, PL_ACTIVATION_GELU_TANH);
     assert_int_equal(pl_config_override(&config, "--block_size=256", PL_FOR_ALL,
                                         &heap, &err),
                      PL_OK);

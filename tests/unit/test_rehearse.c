@@ -127,7 +127,7 @@ static void nothing_of_it_is_left_in_the_folder(void **state)
 static void an_evaluation_writes_nothing(void **state)
 {
     (void)state;
-    tiny_run_set(&run, "--eval_only=True");
+    run.purpose = PL_RUN_EVALUATES;
     tiny_run_open(&run);
     assert_false(scratch_has(scratch_path(&run.folder, "out")));
 }

@@ -132,7 +132,7 @@ static void another_layout_comes_before_another_model(void **state)
     snprintf(exact, sizeof exact, "%sfit = 'exact'\n", story);
     assert_int_equal(check_all(exact, 2000000000, changes), 1);
     assert_string_equal(changes[0].settings, "fit = 'auto'");
-    assert_int_equal(changes[0].effect, PL_REMEDY_SAME_BITS);
+    assert_int_equal(changes[0].effect, PL_EFFECT_SAME);
     snprintf(exact, sizeof exact, "%sgrad_checkpoint = False\n", story);
     assert_int_equal(check_all(exact, 1450000000, changes), 1);
     assert_string_equal(changes[0].settings, "grad_checkpoint = True");
@@ -145,7 +145,8 @@ static void a_smaller_batch_is_the_same_run(void **state)
     assert_true(check_all(story, 1340000000, changes) > 0);
     assert_string_equal(changes[0].settings,
                         "batch_size = 8, gradient_accumulation_steps = 64");
-    assert_int_equal(changes[0].effect, PL_REMEDY_SAME_RUN);
+    assert_int_equal(changes[0].effect, PL_EFFECT_NUMBERS);
+    assert_true(changes[0].regroups);
 }
 
 static void where_nothing_helps_nothing_is_offered(void **state)

@@ -94,8 +94,9 @@ static pl_status go_on(tiny_run *run, ear *heard, pl_error *err)
     pl_status status = pl_machine_make(&machine, PL_MACHINE_RUN, &run->config,
                                        NULL, &run->heap, err);
     if (!status)
-        status = pl_session_open_train(&run->session, &run->config, &machine,
-                                       &log, &run->heap, err);
+        status = pl_session_open_train(&run->session, run->purpose,
+                                       &run->config, &machine, &log, &run->heap,
+                                       err);
     run->is_open = !status;
     return status;
 }
@@ -194,7 +195,7 @@ static void an_evaluation_minds_no_arithmetic(void **state)
     pl_error err = { 0 };
     make_run(&run);
     change_state(&run, "arithmetic", json_integer(other_number()));
-    tiny_run_set(&run, "--eval_only=True");
+    run.purpose = PL_RUN_EVALUATES;
     assert_int_equal(go_on(&run, &heard, &err), PL_OK);
     assert_int_equal(heard.warnings, 0);
     tiny_run_remove(&run);

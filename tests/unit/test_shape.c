@@ -74,7 +74,7 @@ static void every_key_reaches_the_shape(void **state)
     cfg.n_embd = 35;
     cfg.block_size = 17;
     cfg.bias = true;
-    cfg.activation = "gelu_tanh";
+    cfg.activation = PL_ACTIVATION_GELU_TANH;
     cfg.vocab_size = 60000;
     make();
     assert_int_equal(shape.L, 3);

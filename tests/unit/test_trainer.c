@@ -154,7 +154,7 @@ static int run_with_budgets(const char *dtype, const result *literal)
     tiny_run_make(&run);
     /* Nothing is written, so that no checkpoint takes its share of a budget
      * where the folder lies in memory. Updates are made by hand. */
-    tiny_run_set(&run, "--eval_only=True");
+    run.purpose = PL_RUN_EVALUATES;
     tiny_run_set(&run, dtype);
     tiny_run_set(&run, "--batch_size=6");
     tiny_run_open(&run);
@@ -361,13 +361,13 @@ static void it_saves_when_the_config_says(void **state)
     assert_saves(best, "--save_interval=5", 1, "3567");
 }
 
-static void eval_only_changes_and_writes_nothing(void **state)
+static void an_evaluation_changes_and_writes_nothing(void **state)
 {
     (void)state;
     tiny_run run;
     pl_error err = { 0 };
     tiny_run_make(&run);
-    tiny_run_set(&run, "--eval_only=True");
+    run.purpose = PL_RUN_EVALUATES;
     tiny_run_open(&run);
     unsigned long long before = tiny_run_hash(&run);
     assert_int_equal(tiny_run_until(&run, 1000, &err), PL_OK);
@@ -393,7 +393,7 @@ int main(void)
         cmocka_unit_test(a_stopped_and_resumed_run_equals_an_uninterrupted_one),
         cmocka_unit_test(the_best_checkpoint_is_kept_apart),
         cmocka_unit_test(it_saves_when_the_config_says),
-        cmocka_unit_test(eval_only_changes_and_writes_nothing),
+        cmocka_unit_test(an_evaluation_changes_and_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ typedef enum place {
 static place place_of(pl_key key)
 {
     const pl_key_info *row = pl_key_row(key);
-    if (row->type != PL_TYPE_TEXT || row->choices)
+    if (row->type != PL_TYPE_TEXT)
         return PLACE_NONE;
     switch (key) {
     case PL_KEY_dataset:
@@ -47,15 +47,11 @@ static void add_word(char words[WORDS_BYTES], const char *word, size_t bytes)
 }
 
 /* Choices, but for those with a number to fill in. */
-static void add_choices(char words[WORDS_BYTES], const char *choices)
+static void add_choices(char words[WORDS_BYTES], const char *const *choices)
 {
-    while (*choices) {
-        size_t bytes = strcspn(choices, " ");
-        if (!memchr(choices, ':', bytes))
-            add_word(words, choices, bytes);
-        choices += bytes;
-        choices += strspn(choices, " ");
-    }
+    for (; *choices; choices++)
+        if (!strchr(*choices, ':'))
+            add_word(words, *choices, strlen(*choices));
 }
 
 /* The values that the help of a text quotes: 'scratch', '12GB'. */
@@ -78,20 +74,21 @@ static void add_quoted(char words[WORDS_BYTES], const char *help)
 /* Separated by blanks; letters, digits, '_' and '.' only. */
 static void words_of(pl_key key, char words[WORDS_BYTES])
 {
+    static const char *const flags[] = { "True", "False", NULL };
     const pl_key_info *row = pl_key_row(key);
     words[0] = '\0';
     if (row->type == PL_TYPE_OPTIONAL)
         add_word(words, "None", 4);
     if (row->type == PL_TYPE_FLAG || row->type == PL_TYPE_LEVELS)
-        add_choices(words, "True False");
+        add_choices(words, flags);
     for (int i = 0; row->type == PL_TYPE_LEVELS && i <= PL_MAX_LEVEL; i++) {
         char level[16];
         int bytes = snprintf(level, sizeof level, "%d", i);
         add_word(words, level, (size_t)bytes);
     }
-    if (row->type == PL_TYPE_TEXT && row->choices)
+    if (row->choices)
         add_choices(words, row->choices);
-    else if (row->type == PL_TYPE_TEXT)
+    if (row->type == PL_TYPE_TEXT)
         add_quoted(words, row->help);
 }
 
