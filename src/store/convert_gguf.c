@@ -60,7 +60,7 @@ static void put_keys(const pl_convert *c, pl_gguf_writer *writer,
         { "gpt2.block_count", s->L },
         { "gpt2.context_length", s->T },
         { "gpt2.embedding_length", s->C },
-        { "gpt2.feed_forward_length", 4 * s->C },
+        { "gpt2.feed_forward_length", pl_dim_size(s, PL_DIM_MLP) },
         { "gpt2.attention.head_count", s->H },
         { "gpt2.vocab_size", s->V },
     };
@@ -123,8 +123,9 @@ pl_status pl_convert_to_gguf(pl_convert *convert, const char *path,
     void *buffer;
     size_t slots = pl_param_slots(&convert->weights->shape);
     uint64_t bytes = 0;
-    pl_status status = pl_heap_take(heap, &tensors, slots, sizeof *tensors,
-                                    err);
+    pl_status status = pl_convert_check(convert, "llama.cpp", err);
+    if (!status)
+        status = pl_heap_take(heap, &tensors, slots, sizeof *tensors, err);
     if (!status)
         status = pl_heap_take(heap, &buffer, PL_GGUF_BUFFER_BYTES, 1, err);
     if (!status)

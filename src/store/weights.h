@@ -45,8 +45,7 @@ typedef struct pl_weights {
 
 enum { PL_WEIGHTS_SCRATCH = 256 * 1024 };
 
-/* A Hugging Face GPT-2 folder, as pretrained.h reads it. What can't
- * be said in GPT-2's other formats is PL_E_UNSUPPORTED. */
+/* A Hugging Face GPT-2 folder, as pretrained.h reads it. */
 PL_MUST_CHECK pl_status pl_weights_open_folder(pl_weights *weights,
                                                const char *folder,
                                                pl_heap *heap, pl_error *err);

@@ -24,7 +24,6 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
 {
     pl_shape *s = &w->shape;
     const pl_gguf *gguf = &w->gguf;
-    int64_t inner = 0;
     const struct {
         const char *key;
         int64_t most;
@@ -42,10 +41,10 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
                                     &value, err);
         *sizes[i].out = (size_t)value;
     }
+    int64_t inner = (int64_t)pl_dim_size(s, PL_DIM_MLP);
     if (!status && pl_gguf_find_key(gguf, "gpt2.feed_forward_length"))
-        status = pl_gguf_want_whole(gguf, "gpt2.feed_forward_length",
-                                    4 * (int64_t)s->C, 4 * (int64_t)s->C,
-                                    &inner, err);
+        status = pl_gguf_want_whole(gguf, "gpt2.feed_forward_length", inner,
+                                    inner, &inner, err);
     if (status)
         return status;
     const char *path = pl_path_shown(gguf->file.path);
