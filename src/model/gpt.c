@@ -208,7 +208,7 @@ static void build_update(builder *b)
         step = pl_build_step(b, PL_OP_ADAMW, param.layer);
         step->rows = param.rows * param.cols;
         step->tensor = i;
-        step->flags |= param.is_2d ? PL_STEP_DECAY : 0;
+        step->flags |= param.group == PL_PARAM_DECAYED ? PL_STEP_DECAY : 0;
         pl_step_arg(step, PL_ARG_ADAMW_W, gpt->weights[i]);
         pl_step_arg(step, PL_ARG_ADAMW_G, gpt->gradients[i]);
         pl_step_arg(step, PL_ARG_ADAMW_M, gpt->m[i]);
@@ -339,14 +339,14 @@ typedef struct weight_set {
     size_t block;
 } weight_set;
 
-static int covers(const weight_set *set, const pl_param *param, pl_head head)
+static int covers(const weight_set *set, const pl_param *param,
+                  const pl_shape *shape)
 {
     switch (set->of) {
     case OF_NONE:
         return 0;
     case OF_PRODUCTS:
-        return param->is_2d && param->kind != PL_WPE &&
-               (param->kind != PL_WTE || head == PL_HEAD_TIED);
+        return pl_param_is_factor(shape, param);
     case OF_MATRICES:
         return param->is_2d;
     case OF_ALL:
@@ -389,7 +389,7 @@ static pl_buffer_id *build_set(builder *b, weight_set set)
     for (size_t i = 0; i < slots && !graph->status; i++) {
         pl_param param = pl_param_at(b->s, i);
         ids[i] = PL_NO_BUFFER;
-        if (pl_param_present(b->s, &param) && covers(&set, &param, b->s->head))
+        if (pl_param_present(b->s, &param) && covers(&set, &param, b->s))
             ids[i] = build_one(b, &set, &param);
     }
     return ids;
@@ -433,9 +433,13 @@ static void build_packing(builder *b)
 {
     const pl_shape *s = b->s;
     const pl_gpt_layout *layout = &b->gpt->layout;
-    size_t widest = s->V > 4 * s->C ? s->V : 4 * s->C;
-    if (3 * s->A > widest)
-        widest = 3 * s->A;
+    size_t widest = 0;
+    for (size_t i = 0; i < pl_param_slots(s); i++) {
+        pl_param param = pl_param_at(s, i);
+        size_t side = param.rows > param.cols ? param.rows : param.cols;
+        if (pl_param_is_factor(s, &param) && side > widest)
+            widest = side;
+    }
     widest = (widest + layout->threads - 1) / layout->threads;
     if (widest > layout->pack_columns)
         widest = layout->pack_columns;

@@ -45,7 +45,7 @@ void pl_build_layernorm_backward(builder *b, int layer, pl_param_kind weight,
     pl_step_arg(step, PL_ARG_LAYERNORM_BWD_DWEIGHT,
                 pl_build_gradient(b, weight, layer));
     pl_step_arg(step, PL_ARG_LAYERNORM_BWD_DBIAS,
-                pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
+                pl_build_gradient(b, pl_param_bias(weight), layer));
     pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_DY, dy);
     pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_X, x);
     pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_STATS, stats);
@@ -87,7 +87,8 @@ static void mlp_backward(builder *b, int layer, block *k, pl_buffer_id dx)
     pl_buffer_id dy = behind_dropout(b, layer, "mlp.dy", PL_DROP_MLP_OUT, dx);
     const block had = *k;
     pl_build_begin_chunks(b);
-    pl_buffer_id dfc = gradient_of(b, layer, "dfc", 4 * b->s->C);
+    pl_buffer_id dfc = gradient_of(b, layer, "dfc",
+                                   pl_dim_size(b->s, PL_DIM_MLP));
     pl_buffer_id dln2 = gradient_of(b, layer, "dln2", b->s->C);
     do {
         mlp_backward_rows(b, layer, k, &had, dfc, dln2, dy, dx);
@@ -101,7 +102,8 @@ static void attention_backward(builder *b, int layer, block *k, pl_buffer_id dx)
     pl_build_matmul_gradients(b, layer, PL_ATT_W, k->att, dy);
     pl_buffer_id datt = gradient_of(b, layer, "datt", b->s->A);
     matmul_dx(b, layer, PL_ATT_W, datt, dy);
-    pl_buffer_id dqkv = gradient_of(b, layer, "dqkv", 3 * b->s->A);
+    pl_buffer_id dqkv = gradient_of(b, layer, "dqkv",
+                                    pl_dim_size(b->s, PL_DIM_QKV));
     pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION_BWD, layer,
                                      PL_DROP_ATTENTION);

@@ -51,6 +51,7 @@ pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
 pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
                                  kept what_bit, pl_dtype dtype, size_t cols);
 
+/* PL_NO_BUFFER of PL_NO_PARAM, and of what the model doesn't have. */
 pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer);
 /* A weight as products read it: its working copy, if there is one. */
 pl_buffer_id pl_build_factor(const builder *b, pl_param_kind kind, int layer);

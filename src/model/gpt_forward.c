@@ -27,10 +27,10 @@ static void layernorm(builder *b, int layer, pl_param_kind weight,
     pl_step_arg(step, PL_ARG_LAYERNORM_WEIGHT,
                 pl_build_weight(b, weight, layer));
     pl_step_arg(step, PL_ARG_LAYERNORM_BIAS,
-                pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
+                pl_build_weight(b, pl_param_bias(weight), layer));
 }
 
-/* y = x w + bias; the bias is the table's next row. */
+/* y = x w + bias. */
 static pl_step *matmul(builder *b, int layer, pl_param_kind weight,
                        pl_buffer_id y, pl_buffer_id x)
 {
@@ -42,7 +42,7 @@ static pl_step *matmul(builder *b, int layer, pl_param_kind weight,
     pl_build_rows(b, step, PL_ARG_MATMUL_X, x);
     pl_step_arg(step, PL_ARG_MATMUL_W, pl_build_factor(b, weight, layer));
     pl_step_arg(step, PL_ARG_MATMUL_BIAS,
-                pl_build_weight(b, (pl_param_kind)(weight + 1), layer));
+                pl_build_weight(b, pl_param_bias(weight), layer));
     return step;
 }
 
@@ -68,7 +68,8 @@ void pl_build_ln1(builder *b, int layer, block *k)
 void pl_build_qkv(builder *b, int layer, block *k)
 {
     k->qkv = pl_build_activation(b, layer, "qkv", KEEP_QKV,
-                                 b->gpt->layout.dtype, 3 * b->s->A);
+                                 b->gpt->layout.dtype,
+                                 pl_dim_size(b->s, PL_DIM_QKV));
     matmul(b, layer, PL_QKV_W, k->qkv, k->ln1);
 }
 
@@ -135,14 +136,16 @@ static void make_fc(builder *b, int layer, block *k)
 {
     if (k->fc == PL_NO_BUFFER)
         k->fc = pl_build_activation(b, layer, "fc", KEEP_FC,
-                                    b->gpt->layout.dtype, 4 * b->s->C);
+                                    b->gpt->layout.dtype,
+                                    pl_dim_size(b->s, PL_DIM_MLP));
 }
 
 static void make_gelu(builder *b, int layer, block *k)
 {
     if (k->gelu == PL_NO_BUFFER)
         k->gelu = pl_build_activation(b, layer, "gelu", KEEP_GELU,
-                                      b->gpt->layout.dtype, 4 * b->s->C);
+                                      b->gpt->layout.dtype,
+                                      pl_dim_size(b->s, PL_DIM_MLP));
 }
 
 void pl_build_fc(builder *b, int layer, block *k)
@@ -157,7 +160,7 @@ void pl_build_gelu(builder *b, int layer, block *k)
 {
     make_gelu(b, layer, k);
     pl_step *step = pl_build_step(b, PL_OP_GELU, layer);
-    step->cols = 4 * b->s->C;
+    step->cols = pl_dim_size(b->s, PL_DIM_MLP);
     pl_build_rows(b, step, PL_ARG_GELU_Y, k->gelu);
     pl_build_rows(b, step, PL_ARG_GELU_X, k->fc);
 }

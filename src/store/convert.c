@@ -125,7 +125,9 @@ static pl_status append_slot(pl_convert *c, pl_llmc *llmc, size_t slot,
                              pl_error *err)
 {
     pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
-    size_t stored = slot == 0 ? llmc->shape.padded_V : dims.rows;
+    size_t stored = pl_param_at(&c->weights->shape, slot).kind == PL_WTE
+                        ? llmc->shape.padded_V
+                        : dims.rows;
     uint64_t each = llmc->version == PL_LLMC_F32 ? 4 : 2;
     pl_status status = PL_OK;
     for (size_t row = 0; row < stored && !status;) {
@@ -152,14 +154,12 @@ static pl_status append_all(pl_convert *c, pl_llmc *llmc, pl_error *err)
 {
     const pl_shape *shape = &c->weights->shape;
     pl_status status = PL_OK;
-    for (int kind = 0; kind < PL_LLMC_TENSORS && !status; kind++) {
-        pl_llmc_tensor t = pl_llmc_tensor_at(&llmc->shape, (size_t)kind);
-        int layered = kind >= PL_LN1_W && kind <= PL_MLP_B;
+    for (int at = 0; at < PL_LLMC_TENSORS && !status; at++) {
+        pl_llmc_tensor t = pl_llmc_tensor_at(&llmc->shape, (size_t)at);
+        pl_param_kind kind = pl_param_of_llmc(at);
         for (size_t layer = 0; layer < t.layers && !status; layer++)
             status = append_slot(c, llmc,
-                                 pl_param_slot(shape, (pl_param_kind)kind,
-                                               layered ? (int)layer : -1),
-                                 err);
+                                 pl_param_slot(shape, kind, (int)layer), err);
     }
     return status;
 }

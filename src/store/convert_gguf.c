@@ -24,13 +24,15 @@ static uint32_t file_type(pl_ggml_type type)
 static pl_ggml_type type_of(const pl_convert *c, size_t slot, pl_ggml_type type)
 {
     pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
-    size_t positions = pl_param_slot(&c->weights->shape, PL_WPE, -1);
-    if (!dims.is_matrix || slot == positions)
+    if (!dims.is_matrix || pl_param_at(&c->weights->shape, slot).kind == PL_WPE)
         return PL_GGML_F32;
     if (dims.cols % pl_ggml_type_block(type) != 0)
         return PL_GGML_F16;
     return type;
 }
+
+_Static_assert((int)PL_GGUF_NAME_BYTES == (int)PL_PARAM_NAME_BYTES,
+               "a name of the table is one of GGUF's");
 
 static pl_gguf_tensor describe(const pl_convert *c, size_t slot,
                                pl_ggml_type type)
@@ -39,7 +41,8 @@ static pl_gguf_tensor describe(const pl_convert *c, size_t slot,
     pl_gguf_tensor t = { .type = type_of(c, slot, type),
                          .rank = dims.is_matrix ? 2 : 1,
                          .dims = { dims.cols, dims.rows, 1, 1 } };
-    pl_weights_gguf_name(c->weights, slot, t.name);
+    pl_param param = pl_param_at(&c->weights->shape, slot);
+    memcpy(t.name, pl_param_gguf_name(&param).text, sizeof t.name);
     return t;
 }
 

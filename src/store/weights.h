@@ -82,10 +82,6 @@ PL_MUST_CHECK pl_status pl_weights_rows(const pl_weights *weights, size_t slot,
 /* The key of a GGUF that says false where a model has no biases. */
 #define PL_WEIGHTS_GGUF_BIAS "plimsoll.bias"
 
-/* The name of a slot in a GGUF. */
-void pl_weights_gguf_name(const pl_weights *weights, size_t slot,
-                          char name[PL_GGUF_NAME_BYTES]);
-
 /* ---- vocabularies in GGUF ---- */
 
 /* The keys tokenizer.ggml.*, for a model of `vocab` tokens. */
