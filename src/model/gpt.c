@@ -9,31 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What each level keeps for the backward pass. */
-static const unsigned level_keeps[] = {
-    [0] = KEEP_LN1 | KEEP_QKV | KEEP_ATT | KEEP_MID | KEEP_LN2 | KEEP_FC |
-          KEEP_GELU,
-    [1] = KEEP_QKV | KEEP_ATT | KEEP_MID | KEEP_FC,
-    [2] = KEEP_QKV | KEEP_ATT | KEEP_MID,
-    [3] = 0,
-};
-
-static void forget(block *k, unsigned keeps)
-{
-    const struct {
-        kept bit;
-        pl_buffer_id *buffer;
-    } fields[] = {
-        { KEEP_LN1, &k->ln1 },   { KEEP_LN1, &k->stat1 }, { KEEP_QKV, &k->qkv },
-        { KEEP_ATT, &k->att },   { KEEP_ATT, &k->lse },   { KEEP_MID, &k->mid },
-        { KEEP_LN2, &k->ln2 },   { KEEP_LN2, &k->stat2 }, { KEEP_FC, &k->fc },
-        { KEEP_GELU, &k->gelu },
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (!(keeps & fields[i].bit))
-            *fields[i].buffer = PL_NO_BUFFER;
-}
-
 /* ---- the classifier ---- */
 
 /* Logits, loss and (in training) gradients, chunk by chunk of rows: the
@@ -149,13 +124,12 @@ static void build_train(builder *b)
                                       PL_F64, layout->batch, 1);
     pl_graph_host(b->graph, gpt->train_sums, PL_HOST_READS);
 
-    b->keeps = KEEP_X;
+    b->keeps = pl_build_keeps(PL_MAX_LEVEL); /* what every level keeps */
     pl_buffer_id x = pl_build_embed(b, gpt->train_tokens);
     for (size_t l = 0; l < b->s->L; l++) {
-        unsigned keeps = level_keeps[layout->levels[l]];
-        b->keeps = keeps | KEEP_X;
+        b->keeps = pl_build_keeps(layout->levels[l]);
         x = pl_build_block(b, (int)l, x, &blocks[l]);
-        forget(&blocks[l], keeps);
+        pl_build_forget(&blocks[l], b->keeps);
     }
     b->keeps = 0;
     pl_buffer_id lnf = pl_build_lnf(b, x, b->rows, &stats);
@@ -165,7 +139,7 @@ static void build_train(builder *b)
     loss_sum(b, gpt->train_sums, loss);
     pl_buffer_id dx = pl_build_buffer(b, -1, "dx", PL_CLASS_TRANSIENT, PL_F32,
                                       b->rows, b->s->C);
-    pl_build_layernorm_backward(b, -1, PL_LNF_W, PL_WRITE, dx, dlnf, x, stats);
+    pl_build_norm_backward(b, -1, PL_LNF_W, PL_WRITE, dx, dlnf, x, stats);
     for (size_t l = b->s->L; l-- > 0;)
         pl_build_block_backward(b, (int)l, &blocks[l], dx);
     embedding_backward(b, gpt->train_tokens, dx);

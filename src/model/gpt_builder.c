@@ -25,9 +25,9 @@ pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
 }
 
 pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
-                                 kept what_bit, pl_dtype dtype, size_t cols)
+                                 stage from, pl_dtype dtype, size_t cols)
 {
-    int saved = (b->keeps & what_bit) != 0;
+    int saved = (b->keeps & 1u << from) != 0;
     return pl_build_buffer(b, layer, what,
                            saved ? PL_CLASS_SAVED : PL_CLASS_TRANSIENT, dtype,
                            saved || !b->chunk ? b->rows : b->chunk, cols);
