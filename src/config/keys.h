@@ -125,6 +125,9 @@ X(FLAG, bias, false, 0, 0, NULL, PL_FOR_TRAIN, MODEL,                          \
 X(FLAG, tie_word_embeddings, true, 0, 0, NULL, PL_FOR_TRAIN, MODEL,            \
   "the classifier's matrix is the token table, as in GPT-2; False: it has "    \
   "weights of its own")                                                        \
+X(TEXT, norm, "layernorm", 0, 0, "layernorm rmsnorm", PL_FOR_TRAIN, MODEL,     \
+  "what normalises a row: layernorm as in GPT-2, or RMSNorm, which has no "    \
+  "mean and no bias, and which only Plimsoll loads")                           \
 X(TEXT, activation, "gelu", 0, 0, "gelu gelu_tanh", PL_FOR_TRAIN, MODEL,       \
   "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
                                                                                \

@@ -29,7 +29,7 @@ X(PL_WPE, ONCE, T, C, NORMAL, TABLE, DECAYED, PL_NO_PARAM, 1,                  \
   "wpe.weight", "position_embd.weight", 1)                                     \
 X(PL_LN1_W, LAYER, C, 1, ONE, NORM, PLAIN, PL_LN1_B, 1,                        \
   "ln_1.weight", "attn_norm.weight", 2)                                        \
-X(PL_LN1_B, LAYER, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_BIAS(s),       \
+X(PL_LN1_B, LAYER, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_SHIFT(s),      \
   "ln_1.bias", "attn_norm.bias", 3)                                            \
 X(PL_QKV_W, LAYER, C, QKV, NORMAL, PRODUCT, DECAYED, PL_QKV_B, 1,              \
   "attn.c_attn.weight", "attn_qkv.weight", 4)                                  \
@@ -41,7 +41,7 @@ X(PL_ATT_B, LAYER, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_BIAS(s),       \
   "attn.c_proj.bias", "attn_output.bias", 7)                                   \
 X(PL_LN2_W, LAYER, C, 1, ONE, NORM, PLAIN, PL_LN2_B, 1,                        \
   "ln_2.weight", "ffn_norm.weight", 8)                                         \
-X(PL_LN2_B, LAYER, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_BIAS(s),       \
+X(PL_LN2_B, LAYER, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_SHIFT(s),      \
   "ln_2.bias", "ffn_norm.bias", 9)                                             \
 X(PL_FC_W, LAYER, C, MLP, NORMAL, PRODUCT, DECAYED, PL_FC_B, 1,                \
   "mlp.c_fc.weight", "ffn_up.weight", 10)                                      \
@@ -53,13 +53,15 @@ X(PL_MLP_B, LAYER, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_BIAS(s),       \
   "mlp.c_proj.bias", "ffn_down.bias", 13)                                      \
 X(PL_LNF_W, ONCE, C, 1, ONE, NORM, PLAIN, PL_LNF_B, 1,                         \
   "ln_f.weight", "output_norm.weight", 14)                                     \
-X(PL_LNF_B, ONCE, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_BIAS(s),        \
+X(PL_LNF_B, ONCE, C, 1, ZERO, BIAS, PLAIN, PL_NO_PARAM, PL_HAS_SHIFT(s),       \
   "ln_f.bias", "output_norm.bias", 15)                                         \
 X(PL_HEAD_W, HEAD, V, C, NORMAL, TABLE, DECAYED, PL_NO_PARAM, 1,               \
   "lm_head.weight", "output.weight", -1)
 /* clang-format on */
 
 #define PL_HAS_BIAS(s) ((s)->bias == PL_BIAS_ALL)
+/* A norm's bias: RMSNorm has none. */
+#define PL_HAS_SHIFT(s) (PL_HAS_BIAS(s) && (s)->norm == PL_NORM_LAYER)
 
 typedef enum pl_param_kind {
 #define PL_PARAM_ENUM(id, ...) id,

@@ -16,13 +16,14 @@
 
 typedef enum pl_bias { PL_BIAS_NONE, PL_BIAS_ALL } pl_bias;
 typedef enum pl_activation { PL_ACT_GELU, PL_ACT_GELU_TANH } pl_activation;
-
+typedef enum pl_norm { PL_NORM_LAYER, PL_NORM_RMS } pl_norm;
 typedef enum pl_head { PL_HEAD_TIED, PL_HEAD_OWN } pl_head;
 
 typedef struct pl_shape {
     size_t L, H, D, C, V, T;
     size_t A; /* H * D */
     pl_bias bias;
+    pl_norm norm;
     pl_activation activation;
     pl_head head; /* the classifier's matrix: the tokens', or one of its own */
 } pl_shape;
@@ -80,6 +81,8 @@ X(bias, bias, FLAG, PL_WORDS("False", "True"), PL_SHAPE_NEEDED,                \
 X(head, tie_word_embeddings, FLAG, PL_WORDS("True", "False"), PL_HEAD_TIED,    \
   "tie_word_embeddings", PL_WORDS(NULL), PL_HEAD_TIED, PL_SHAPE_ANY,           \
   PL_HEAD_TIED)                                                                \
+X(norm, norm, CHOICE, PL_WORDS("layernorm", "rmsnorm"), PL_NORM_LAYER,         \
+  "plimsoll_norm", PL_WORDS(NULL), PL_NORM_LAYER, PL_NORM_LAYER, PL_NORM_LAYER)\
 X(activation, activation, CHOICE, PL_WORDS("gelu", "gelu_tanh"),               \
   PL_SHAPE_NEEDED, "activation_function",                                      \
   PL_WORDS("gelu|gelu_python", "gelu_new|gelu_pytorch_tanh|gelu_fast"),        \
@@ -147,7 +150,7 @@ pl_shape_field pl_shape_not_gpt2(const pl_shape *shape);
     X(A, s->A)                                                                 \
     X(QKV, 3 * s->A)                                                           \
     X(MLP, 4 * s->C)                                                           \
-    X(STATS, 2) /* of a norm's row: its mean and 1 / deviation */
+    X(STATS, s->norm == PL_NORM_RMS ? 1 : 2) /* that a norm keeps of a row */
 
 typedef enum pl_dim {
 #define PL_DIM_ENUM(id, size) PL_DIM_##id,

@@ -241,6 +241,27 @@ static void biases_are_absent_from_a_model_without(void **state)
     assert_int_equal(pl_param_count(&with), pl_param_count(&without) + absent);
 }
 
+/* Nor do files have one, which for other models are zeros. */
+static void rmsnorm_has_no_bias(void **state)
+{
+    (void)state;
+    for (int bias = 0; bias < 2; bias++) {
+        pl_shape shape = make_shape(2, 2, 8, 11, 5,
+                                    bias ? PL_BIAS_ALL : PL_BIAS_NONE);
+        size_t with_layernorm = pl_param_count(&shape);
+        shape.norm = PL_NORM_RMS;
+        for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
+            pl_param param = pl_param_at(&shape, slot);
+            int is_norms = strstr(pl_param_name_of(&param).text, "ln_") != NULL,
+                absent = param.is_bias && (is_norms || !bias);
+            assert_int_equal(pl_param_present(&shape, &param), !absent);
+            assert_int_equal(pl_param_is_written(&shape, &param), !absent);
+        }
+        assert_int_equal(pl_param_count(&shape) + (bias ? 5 * 8 : 0),
+                         with_layernorm);
+    }
+}
+
 static void counts_are_nanogpts(void **state)
 {
     (void)state;
@@ -409,6 +430,7 @@ int main(void)
         cmocka_unit_test(two_dimensions_are_a_matter_of_the_table),
         cmocka_unit_test(biases_are_absent_from_a_model_without),
         cmocka_unit_test(a_weight_knows_its_bias),
+        cmocka_unit_test(rmsnorm_has_no_bias),
         cmocka_unit_test(matrices_are_decayed_and_products_read_them),
         cmocka_unit_test(other_programs_names_are_in_the_table),
         cmocka_unit_test(counts_are_nanogpts),

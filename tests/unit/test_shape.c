@@ -269,6 +269,8 @@ static void what_gpt2_can_t_say_is_named(void **state)
     cfg.head_dim = 40;
     make();
     assert_int_equal(pl_shape_not_gpt2(&shape), PL_SHAPE_D);
+    shape.norm = PL_NORM_RMS; /* before the heads: these alone are a GPT-2's */
+    assert_int_equal(pl_shape_not_gpt2(&shape), PL_SHAPE_norm);
 }
 
 static void dimensions_are_those_of_the_shape(void **state)
@@ -286,6 +288,8 @@ static void dimensions_are_those_of_the_shape(void **state)
                   { PL_DIM_STATS, 2 } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(pl_dim_size(&shape, cases[i].dim), cases[i].size);
+    shape.norm = PL_NORM_RMS; /* has no mean to keep */
+    assert_int_equal(pl_dim_size(&shape, PL_DIM_STATS), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)

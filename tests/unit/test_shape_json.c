@@ -69,6 +69,8 @@ static void absent_entries_mean_what_earlier_versions_had(void **state)
         { PL_SHAPE_bias, PL_IN_STATE, PL_SHAPE_NEEDED },
         { PL_SHAPE_activation, PL_IN_STATE, PL_SHAPE_NEEDED },
         { PL_SHAPE_head, PL_IN_STATE, PL_HEAD_TIED },
+        { PL_SHAPE_norm, PL_IN_STATE, PL_NORM_LAYER },
+        { PL_SHAPE_norm, PL_IN_HF, PL_NORM_LAYER },
         { PL_SHAPE_T, PL_IN_HF, PL_SHAPE_NEEDED },
         { PL_SHAPE_bias, PL_IN_HF, PL_BIAS_ALL },
         { PL_SHAPE_activation, PL_IN_HF, PL_ACT_GELU_TANH },
