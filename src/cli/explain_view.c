@@ -2,6 +2,7 @@
 #include "cli/explain_view.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
+#include "model/shape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +35,31 @@ static int on_cuda(const pl_explain *e)
 
 /* ---- header ---- */
 
+/* What is in the model and nanoGPT doesn't compute. */
+static void print_unknown(const pl_config *c)
+{
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        const pl_shape_info *row = pl_shape_row((pl_shape_field)i);
+        pl_value asked = pl_config_get(c, row->key), theirs;
+        char has[PL_VALUE_BRIEF_BYTES], knows[PL_VALUE_BRIEF_BYTES];
+        pl_shape shape = { 0 };
+        if (row->nanogpt == PL_SHAPE_ANY)
+            continue;
+        pl_shape_set(&shape, (pl_shape_field)i, (size_t)row->nanogpt);
+        theirs = pl_shape_value(&shape, (pl_shape_field)i);
+        pl_value_brief(&asked, has);
+        pl_value_brief(&theirs, knows);
+        if (strcmp(has, knows) != 0)
+            printf("%snanoGPT has no %s = %s: its figures are for %s.%s\n",
+                   pl_term_out(PL_TERM_YELLOW), pl_key_row(row->key)->name, has,
+                   knows, pl_term_out_end());
+    }
+}
+
 static void print_asserts(const pl_explain *e)
 {
     const pl_config *c = e->config;
-    if (!c->tie_word_embeddings)
-        printf("%snanoGPT's head is always tied: its figures are for that.%s\n",
-               pl_term_out(PL_TERM_YELLOW), pl_term_out_end());
+    print_unknown(c);
     if (e->heads != e->job.H)
         printf("%snanoGPT stops at an assertion: n_embd %zu isn't divisible by "
                "n_head %zu.%s\nThe figures are for %zu heads.\n",

@@ -9,6 +9,7 @@
 #include "format/safetensors.h"
 #include "store/checkpoint.h"
 #include "store/gpt2_config.h"
+#include "store/shape_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -269,29 +270,21 @@ pl_status pl_inspect_which(const char *path, pl_inspect_model *model,
 
 static void show_shape(const pl_inspect *in, const pl_shape *s)
 {
-    const struct {
-        const char *name;
-        size_t value;
-    } sizes[] = {
-        { "n_layer", s->L },  { "n_head", s->H },     { "n_embd", s->C },
-        { "head_dim", s->D }, { "block_size", s->T }, { "vocab_size", s->V },
-    };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        pl_shape_field field = (pl_shape_field)i;
+        pl_value value = pl_shape_value(s, field);
+        char text[PL_VALUE_BRIEF_BYTES];
+        pl_value_brief(&value, text);
         if (in->json)
-            pl_json_text_whole(in->json, sizes[i].name, sizes[i].value);
+            pl_shape_json_put(in->json, s, field, PL_IN_STATE);
         else
-            printf("%s%s %zu", i ? ", " : "  ", sizes[i].name, sizes[i].value);
-    if (in->json) {
-        pl_json_text_raw(in->json, "bias",
-                         s->bias == PL_BIAS_ALL ? "true" : "false");
-        pl_json_text_raw(in->json, "tie_word_embeddings",
-                         s->head == PL_HEAD_TIED ? "true" : "false");
-        pl_json_text_whole(in->json, "parameters", pl_param_count(s));
-        return;
+            printf("%s%s %s", i ? ", " : "  ",
+                   pl_key_row(pl_shape_row(field)->key)->name, text);
     }
-    printf(", bias %s, %.2fM parameters\n",
-           s->bias == PL_BIAS_ALL ? "True" : "False",
-           (double)pl_param_count_nanogpt(s) / 1e6);
+    if (in->json)
+        pl_json_text_whole(in->json, "parameters", pl_param_count(s));
+    else
+        printf(", %.2fM parameters\n", (double)pl_param_count_nanogpt(s) / 1e6);
 }
 
 /* The settings that aren't the defaults. */

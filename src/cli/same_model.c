@@ -9,40 +9,13 @@ static int is_model_key(pl_key key)
     return pl_key_row(key)->effect == PL_EFFECT_MODEL;
 }
 
-/* What a key is in a model that is there. */
-static pl_value value_of(const pl_shape *shape, pl_key key)
-{
-    switch (key) {
-    case PL_KEY_n_layer:
-        return pl_value_int((int64_t)shape->L);
-    case PL_KEY_n_head:
-        return pl_value_int((int64_t)shape->H);
-    case PL_KEY_n_embd:
-        return pl_value_int((int64_t)shape->C);
-    case PL_KEY_head_dim:
-        return pl_value_int((int64_t)shape->D);
-    case PL_KEY_block_size:
-        return pl_value_int((int64_t)shape->T);
-    case PL_KEY_vocab_size:
-        return pl_value_int((int64_t)shape->V);
-    case PL_KEY_bias:
-        return pl_value_flag(shape->bias == PL_BIAS_ALL);
-    case PL_KEY_tie_word_embeddings:
-        return pl_value_flag(shape->head == PL_HEAD_TIED);
-    case PL_KEY_activation:
-        return pl_value_text(shape->activation == PL_ACT_GELU ? "gelu"
-                                                              : "gelu_tanh");
-    default:
-        return pl_value_none();
-    }
-}
-
 static pl_status compare(const pl_config *config, const pl_shape *shape,
                          pl_key key, const char *folder, pl_error *err)
 {
     char has[PL_VALUE_BRIEF_BYTES], wants[PL_VALUE_BRIEF_BYTES], where[256];
-    pl_value asked = pl_config_get(config, key), held = value_of(shape, key);
-    if (asked.kind == PL_VALUE_NONE || held.kind == PL_VALUE_NONE)
+    pl_value asked = pl_config_get(config, key),
+             held = pl_shape_value(shape, pl_shape_find(key));
+    if (asked.kind == PL_VALUE_NONE)
         return PL_OK; /* as the model has it */
     pl_value_brief(&held, has);
     pl_value_brief(&asked, wants);
@@ -106,7 +79,7 @@ pl_status pl_cli_resume_model(pl_config *config, pl_model_use use,
             continue;
         /* a run finds its vocabulary in the data; a plan may have none */
         pl_value value = key == PL_KEY_vocab_size && use != PL_MODEL_RUN
-                             ? value_of(&state.shape, (pl_key)key)
+                             ? pl_shape_value(&state.shape, PL_SHAPE_V)
                              : pl_config_get(had, (pl_key)key);
         status = adopt(config, (pl_key)key, &value, folder, heap, err);
     }

@@ -96,6 +96,8 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 /* The words that a CHOICE key takes: C(constant, word). Of each list an enum
  * pl_<key>_choice is made below, which is the type of the field. In a DEVICE's
  * words ":N" stands for a number in that place. */
+#define PL_CHOICES_norm(C)                                                     \
+    C(PL_NORM_LAYERNORM, "layernorm") C(PL_NORM_RMSNORM, "rmsnorm")
 #define PL_CHOICES_activation(C)                                               \
     C(PL_ACTIVATION_GELU, "gelu") C(PL_ACTIVATION_GELU_TANH, "gelu_tanh")
 #define PL_CHOICES_optimizer_state(C)                                          \
@@ -183,6 +185,9 @@ X(FLAG, bias, false, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,                         \
 X(FLAG, tie_word_embeddings, true, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,           \
   "the classifier uses the token table as its matrix, as in GPT-2; False: it " \
   "has weights of its own")                                                    \
+X(CHOICE, norm, PL_NORM_LAYERNORM, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,           \
+  "what normalises a row: layernorm as in GPT-2, or RMSNorm, which has no "    \
+  "mean and no bias, and which only Plimsoll loads")                           \
 X(CHOICE, activation, PL_ACTIVATION_GELU, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,    \
   "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
                                                                                \

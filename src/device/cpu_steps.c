@@ -150,6 +150,35 @@ static void run_layernorm_bwd(cx *c, const pl_step *s, int ith, int nth)
     c->kernels.layernorm_bwd(&a, ith, nth);
 }
 
+static void run_rmsnorm(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_rmsnorm a = { .y = arg(c, s, PL_ARG_RMSNORM_Y),
+                     .rstd = arg(c, s, PL_ARG_RMSNORM_RSTD),
+                     .x = arg(c, s, PL_ARG_RMSNORM_X),
+                     .weight = arg(c, s, PL_ARG_RMSNORM_WEIGHT),
+                     .rows = rows_of(c, s),
+                     .C = s->cols,
+                     .y_storage = storage_of(c, s, PL_ARG_RMSNORM_Y) };
+    if (s->flags & PL_STEP_LAST_ROW)
+        a.x += (scalars_of(c)->rows - 1) * s->cols;
+    c->kernels.rmsnorm(&a, ith, nth);
+}
+
+static void run_rmsnorm_bwd(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_rmsnorm_bwd a = { .dx = arg(c, s, PL_ARG_RMSNORM_BWD_DX),
+                         .dweight = arg(c, s, PL_ARG_RMSNORM_BWD_DWEIGHT),
+                         .dy = arg(c, s, PL_ARG_RMSNORM_BWD_DY),
+                         .x = arg(c, s, PL_ARG_RMSNORM_BWD_X),
+                         .rstd = arg(c, s, PL_ARG_RMSNORM_BWD_RSTD),
+                         .weight = arg(c, s, PL_ARG_RMSNORM_BWD_WEIGHT),
+                         .rows = s->rows,
+                         .C = s->cols,
+                         .accumulate = s->args[PL_ARG_RMSNORM_BWD_DX].access ==
+                                       PL_UPDATE };
+    c->kernels.rmsnorm_bwd(&a, ith, nth);
+}
+
 static pl_gelu_kind gelu_kind(const pl_step *s)
 {
     return s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH : PL_GELU_ERF;
@@ -530,6 +559,8 @@ static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *, int, int) = {
     [PL_OP_EMBED_BWD] = run_embed_bwd,
     [PL_OP_LAYERNORM] = run_layernorm,
     [PL_OP_LAYERNORM_BWD] = run_layernorm_bwd,
+    [PL_OP_RMSNORM] = run_rmsnorm,
+    [PL_OP_RMSNORM_BWD] = run_rmsnorm_bwd,
     [PL_OP_MATMUL] = run_matmul,
     [PL_OP_MATMUL_T] = run_matmul_t,
     [PL_OP_MATMUL_DW] = run_matmul_dw,

@@ -206,6 +206,29 @@ typedef struct pl_layernorm_bwd {
     int accumulate;
 } pl_layernorm_bwd;
 
+/* ---- RMSNorm, eps = 1e-5 likewise ---- */
+
+/* rstd = 1 / sqrt(LANES(x^2) / C + eps); y = (x * rstd) * weight. */
+typedef struct pl_rmsnorm {
+    void *y;
+    float *rstd; /* [rows] */
+    const float *x, *weight;
+    size_t rows, C;
+    pl_storage y_storage;
+} pl_rmsnorm;
+
+/* With h = x * rstd and g = dy * weight:
+ *   d  = (g - h * (LANES(g * h) / C)) * rstd
+ *   dx = d, or dx += d if accumulate
+ *   dweight[c] += CHAIN(row) dy * h
+ * dx must not alias dy. */
+typedef struct pl_rmsnorm_bwd {
+    float *dx, *dweight;
+    const float *dy, *x, *rstd, *weight;
+    size_t rows, C;
+    int accumulate;
+} pl_rmsnorm_bwd;
+
 /* ---- attention ---- */
 
 /* Causal attention of `queries` rows at positions first .. first + queries - 1
@@ -420,6 +443,8 @@ typedef struct pl_adamw {
     X(embed_bwd)                                                               \
     X(layernorm)                                                               \
     X(layernorm_bwd)                                                           \
+    X(rmsnorm)                                                                 \
+    X(rmsnorm_bwd)                                                             \
     X(attention)                                                               \
     X(attention_bwd)                                                           \
     X(gelu)                                                                    \

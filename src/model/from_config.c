@@ -68,21 +68,14 @@ pl_status pl_shape_make(pl_shape *shape, const pl_config *config,
     pl_status status = check_vocab(config, vocab_size, err);
     if (status)
         return status;
-    *shape = (pl_shape){
-        .L = (size_t)config->n_layer,
-        .H = H,
-        .D = D,
-        .C = C,
-        .V = config->vocab_size != PL_NONE ? (size_t)config->vocab_size
-                                           : vocab_size,
-        .T = (size_t)config->block_size,
-        .A = H * D,
-        .bias = config->bias ? PL_BIAS_ALL : PL_BIAS_NONE,
-        .activation = config->activation == PL_ACTIVATION_GELU_TANH
-                          ? PL_ACT_GELU_TANH
-                          : PL_ACT_GELU,
-        .head = config->tie_word_embeddings ? PL_HEAD_TIED : PL_HEAD_OWN,
-    };
+    *shape = (pl_shape){ .D = D, .V = vocab_size };
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        pl_shape_field field = (pl_shape_field)i;
+        pl_value value = pl_config_get(config, pl_shape_row(field)->key);
+        if (value.kind != PL_VALUE_NONE)
+            pl_shape_assign(shape, field, &value);
+    }
+    shape->A = H * D;
     if (D * H > (size_t)1 << 28)
         return pl_fail(err, PL_E_CONFIG,
                        "n_head %zu x head_dim %zu is more than this program "

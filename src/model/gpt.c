@@ -9,31 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What each level keeps for the backward pass. */
-static const unsigned level_keeps[] = {
-    [0] = KEEP_LN1 | KEEP_QKV | KEEP_ATT | KEEP_MID | KEEP_LN2 | KEEP_FC |
-          KEEP_GELU,
-    [1] = KEEP_QKV | KEEP_ATT | KEEP_MID | KEEP_FC,
-    [2] = KEEP_QKV | KEEP_ATT | KEEP_MID,
-    [3] = 0,
-};
-
-static void forget(block *k, unsigned keeps)
-{
-    const struct {
-        kept bit;
-        pl_buffer_id *buffer;
-    } fields[] = {
-        { KEEP_LN1, &k->ln1 },   { KEEP_LN1, &k->stat1 }, { KEEP_QKV, &k->qkv },
-        { KEEP_ATT, &k->att },   { KEEP_ATT, &k->lse },   { KEEP_MID, &k->mid },
-        { KEEP_LN2, &k->ln2 },   { KEEP_LN2, &k->stat2 }, { KEEP_FC, &k->fc },
-        { KEEP_GELU, &k->gelu },
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (!(keeps & fields[i].bit))
-            *fields[i].buffer = PL_NO_BUFFER;
-}
-
 /* ---- the classifier ---- */
 
 /* Logits, loss and (in training) gradients, chunk by chunk of rows: the
@@ -149,13 +124,12 @@ static void build_train(builder *b)
                                       PL_F64, layout->batch, 1);
     pl_graph_host(b->graph, gpt->train_sums, PL_HOST_READS);
 
-    b->keeps = KEEP_X;
+    b->keeps = pl_build_keeps(PL_MAX_LEVEL); /* what every level keeps */
     pl_buffer_id x = pl_build_embed(b, gpt->train_tokens);
     for (size_t l = 0; l < b->s->L; l++) {
-        unsigned keeps = level_keeps[layout->levels[l]];
-        b->keeps = keeps | KEEP_X;
+        b->keeps = pl_build_keeps(layout->levels[l]);
         x = pl_build_block(b, (int)l, x, &blocks[l]);
-        forget(&blocks[l], keeps);
+        pl_build_forget(&blocks[l], b->keeps);
     }
     b->keeps = 0;
     pl_buffer_id lnf = pl_build_lnf(b, x, b->rows, &stats);
@@ -165,7 +139,7 @@ static void build_train(builder *b)
     loss_sum(b, gpt->train_sums, loss);
     pl_buffer_id dx = pl_build_buffer(b, -1, "dx", PL_CLASS_TRANSIENT, PL_F32,
                                       b->rows, b->s->C);
-    pl_build_layernorm_backward(b, -1, PL_LNF_W, PL_WRITE, dx, dlnf, x, stats);
+    pl_build_norm_backward(b, -1, PL_LNF_W, PL_WRITE, dx, dlnf, x, stats);
     for (size_t l = b->s->L; l-- > 0;)
         pl_build_block_backward(b, (int)l, &blocks[l], dx);
     embedding_backward(b, gpt->train_tokens, dx);
@@ -208,7 +182,7 @@ static void build_update(builder *b)
         step = pl_build_step(b, PL_OP_ADAMW, param.layer);
         step->rows = param.rows * param.cols;
         step->tensor = i;
-        step->flags |= param.is_2d ? PL_STEP_DECAY : 0;
+        step->flags |= param.group == PL_PARAM_DECAYED ? PL_STEP_DECAY : 0;
         pl_step_arg(step, PL_ARG_ADAMW_W, gpt->weights[i]);
         pl_step_arg(step, PL_ARG_ADAMW_G, gpt->gradients[i]);
         pl_step_arg(step, PL_ARG_ADAMW_M, gpt->m[i]);
@@ -339,14 +313,14 @@ typedef struct weight_set {
     size_t block;
 } weight_set;
 
-static int covers(const weight_set *set, const pl_param *param, pl_head head)
+static int covers(const weight_set *set, const pl_param *param,
+                  const pl_shape *shape)
 {
     switch (set->of) {
     case OF_NONE:
         return 0;
     case OF_PRODUCTS:
-        return param->is_2d && param->kind != PL_WPE &&
-               (param->kind != PL_WTE || head == PL_HEAD_TIED);
+        return pl_param_is_factor(shape, param);
     case OF_MATRICES:
         return param->is_2d;
     case OF_ALL:
@@ -389,7 +363,7 @@ static pl_buffer_id *build_set(builder *b, weight_set set)
     for (size_t i = 0; i < slots && !graph->status; i++) {
         pl_param param = pl_param_at(b->s, i);
         ids[i] = PL_NO_BUFFER;
-        if (pl_param_present(b->s, &param) && covers(&set, &param, b->s->head))
+        if (pl_param_present(b->s, &param) && covers(&set, &param, b->s))
             ids[i] = build_one(b, &set, &param);
     }
     return ids;
@@ -433,9 +407,13 @@ static void build_packing(builder *b)
 {
     const pl_shape *s = b->s;
     const pl_gpt_layout *layout = &b->gpt->layout;
-    size_t widest = s->V > 4 * s->C ? s->V : 4 * s->C;
-    if (3 * s->A > widest)
-        widest = 3 * s->A;
+    size_t widest = 0;
+    for (size_t i = 0; i < pl_param_slots(s); i++) {
+        pl_param param = pl_param_at(s, i);
+        size_t side = param.rows > param.cols ? param.rows : param.cols;
+        if (pl_param_is_factor(s, &param) && side > widest)
+            widest = side;
+    }
     widest = (widest + layout->threads - 1) / layout->threads;
     if (widest > layout->pack_columns)
         widest = layout->pack_columns;

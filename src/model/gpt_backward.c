@@ -1,6 +1,6 @@
-/* gpt_backward.c: the gradients of a block. What its level did not keep is
- * computed again by the very stages of gpt_forward.c, just before it is read.
- */
+/* gpt_backward.c: the gradients of a block, stage by stage. What its level did
+ * not keep is computed again by the very stages of gpt_forward.c, just before
+ * it is read: gpt_block.c sees to that. */
 #include "kernels/kernels.h"
 #include "model/gpt_builder.h"
 
@@ -18,120 +18,74 @@ static pl_step *matmul_dx(builder *b, int layer, pl_param_kind weight,
     return step;
 }
 
-/* The gradient behind a dropped residual branch: dx itself without dropout. */
-static pl_buffer_id behind_dropout(builder *b, int layer, const char *what,
-                                   unsigned site, pl_buffer_id dx)
+/* dw += x^T dy, and dy becomes the gradient of x, for the product y = x w. */
+static pl_step *product_backward(builder *b, int layer, stage id,
+                                 pl_param_kind weight, pl_buffer_id x, flow *g)
 {
-    if (b->dropout <= 0.0)
-        return dx;
-    pl_buffer_id dy = pl_build_buffer(b, layer, what, PL_CLASS_TRANSIENT,
-                                      PL_F32, b->rows, b->s->C);
-    pl_step *step = pl_build_dropped(b, PL_OP_DROP, layer, site);
-    step->cols = b->s->C;
-    pl_step_arg(step, PL_ARG_DROP_Y, dy);
-    pl_step_arg(step, PL_ARG_DROP_X, dx);
-    return dy;
+    pl_build_matmul_gradients(b, layer, weight, x, g->dy);
+    pl_buffer_id dx = pl_build_flow(b, layer, g, id);
+    pl_step *step = matmul_dx(b, layer, weight, dx, g->dy);
+    g->dy = dx;
+    return step;
 }
 
-void pl_build_layernorm_backward(builder *b, int layer, pl_param_kind weight,
-                                 pl_access how, pl_buffer_id dx,
-                                 pl_buffer_id dy, pl_buffer_id x,
-                                 pl_buffer_id stats)
+void pl_build_out_backward(builder *b, int layer, block *k, flow *g)
 {
-    pl_step *step = pl_build_step(b, PL_OP_LAYERNORM_BWD, layer);
-    step->cols = b->s->C;
-    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_DX, dx);
-    pl_step_access(step, PL_ARG_LAYERNORM_BWD_DX, how);
-    pl_step_arg(step, PL_ARG_LAYERNORM_BWD_DWEIGHT,
-                pl_build_gradient(b, weight, layer));
-    pl_step_arg(step, PL_ARG_LAYERNORM_BWD_DBIAS,
-                pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
-    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_DY, dy);
-    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_X, x);
-    pl_build_rows(b, step, PL_ARG_LAYERNORM_BWD_STATS, stats);
-    pl_step_arg(step, PL_ARG_LAYERNORM_BWD_WEIGHT,
-                pl_build_weight(b, weight, layer));
+    pl_step *step = product_backward(b, layer, STAGE_OUT, PL_MLP_W,
+                                     k->act[ACT_GELU], g);
+    /* dfc *= GELU'(fc) */
+    pl_build_rows(b, step, PL_ARG_MATMUL_T_FC, k->act[ACT_FC]);
 }
 
-static pl_buffer_id gradient_of(builder *b, int layer, const char *what,
-                                size_t cols)
+/* Its slope is in the step of the product behind it. */
+void pl_build_gelu_backward(builder *b, int layer, block *k, flow *g)
 {
-    return pl_build_buffer(b, layer, what, PL_CLASS_TRANSIENT, PL_F32,
-                           b->chunk ? b->chunk : b->rows, cols);
+    (void)b;
+    (void)layer;
+    (void)k;
+    (void)g;
 }
 
-/* One chunk of rows of the MLP's gradients, from dy to dx. */
-static void mlp_backward_rows(builder *b, int layer, block *k, const block *had,
-                              pl_buffer_id dfc, pl_buffer_id dln2,
-                              pl_buffer_id dy, pl_buffer_id dx)
+void pl_build_fc_backward(builder *b, int layer, block *k, flow *g)
 {
-    if (had->fc == PL_NO_BUFFER) {
-        pl_build_ln2(b, layer, k);
-        pl_build_fc(b, layer, k);
-    } else if (had->gelu == PL_NO_BUFFER) {
-        pl_build_gelu(b, layer, k);
-    }
-    pl_build_matmul_gradients(b, layer, PL_MLP_W, k->gelu, dy);
-    pl_step *step = matmul_dx(b, layer, PL_MLP_W, dfc, dy);
-    pl_build_rows(b, step, PL_ARG_MATMUL_T_FC, k->fc); /* dfc *= GELU'(fc) */
-    if (had->ln2 == PL_NO_BUFFER && had->fc != PL_NO_BUFFER)
-        pl_build_ln2(b, layer, k);
-    pl_build_matmul_gradients(b, layer, PL_FC_W, k->ln2, dfc);
-    matmul_dx(b, layer, PL_FC_W, dln2, dfc);
-    pl_build_layernorm_backward(b, layer, PL_LN2_W, PL_UPDATE, dx, dln2, k->mid,
-                                k->stat2);
+    product_backward(b, layer, STAGE_FC, PL_FC_W, k->act[ACT_LN2], g);
 }
 
-static void mlp_backward(builder *b, int layer, block *k, pl_buffer_id dx)
+void pl_build_norm2_backward(builder *b, int layer, block *k, flow *g)
 {
-    pl_buffer_id dy = behind_dropout(b, layer, "mlp.dy", PL_DROP_MLP_OUT, dx);
-    const block had = *k;
-    pl_build_begin_chunks(b);
-    pl_buffer_id dfc = gradient_of(b, layer, "dfc", 4 * b->s->C);
-    pl_buffer_id dln2 = gradient_of(b, layer, "dln2", b->s->C);
-    do {
-        mlp_backward_rows(b, layer, k, &had, dfc, dln2, dy, dx);
-    } while (pl_build_next_chunk(b));
+    pl_build_norm_backward(b, layer, PL_LN2_W, PL_UPDATE, g->dx, g->dy,
+                           k->act[ACT_MID], k->act[ACT_STAT2]);
 }
 
-static void attention_backward(builder *b, int layer, block *k, pl_buffer_id dx)
+void pl_build_mid_backward(builder *b, int layer, block *k, flow *g)
 {
-    pl_buffer_id dy = behind_dropout(b, layer, "att.dy", PL_DROP_ATTENTION_OUT,
-                                     dx);
-    pl_build_matmul_gradients(b, layer, PL_ATT_W, k->att, dy);
-    pl_buffer_id datt = gradient_of(b, layer, "datt", b->s->A);
-    matmul_dx(b, layer, PL_ATT_W, datt, dy);
-    pl_buffer_id dqkv = gradient_of(b, layer, "dqkv", 3 * b->s->A);
+    product_backward(b, layer, STAGE_MID, PL_ATT_W, k->act[ACT_ATT], g);
+}
+
+void pl_build_att_backward(builder *b, int layer, block *k, flow *g)
+{
+    pl_buffer_id dqkv = pl_build_flow(b, layer, g, STAGE_ATT);
     pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION_BWD, layer,
                                      PL_DROP_ATTENTION);
     step->heads = b->s->H;
     step->inner = b->s->D;
     pl_step_arg(step, PL_ARG_ATTENTION_BWD_DQKV, dqkv);
-    pl_step_arg(step, PL_ARG_ATTENTION_BWD_DATT, datt);
-    pl_step_arg(step, PL_ARG_ATTENTION_BWD_QKV, k->qkv);
-    pl_step_arg(step, PL_ARG_ATTENTION_BWD_ATT, k->att);
-    pl_step_arg(step, PL_ARG_ATTENTION_BWD_LSE, k->lse);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_DATT, g->dy);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_QKV, k->act[ACT_QKV]);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_ATT, k->act[ACT_ATT]);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_LSE, k->act[ACT_LSE]);
     pl_step_arg(step, PL_ARG_ATTENTION_BWD_SCRATCH, scratch);
-    if (k->ln1 == PL_NO_BUFFER)
-        pl_build_ln1(b, layer, k);
-    pl_build_matmul_gradients(b, layer, PL_QKV_W, k->ln1, dqkv);
-    pl_buffer_id dln1 = gradient_of(b, layer, "dln1", b->s->C);
-    matmul_dx(b, layer, PL_QKV_W, dln1, dqkv);
-    pl_build_layernorm_backward(b, layer, PL_LN1_W, PL_UPDATE, dx, dln1, k->x,
-                                k->stat1);
+    g->dy = dqkv;
 }
 
-void pl_build_block_backward(builder *b, int layer, block *k, pl_buffer_id dx)
+void pl_build_qkv_backward(builder *b, int layer, block *k, flow *g)
 {
-    b->keeps = 0;
-    if (k->mid == PL_NO_BUFFER) {
-        pl_build_ln1(b, layer, k);
-        pl_build_qkv(b, layer, k);
-        pl_build_att(b, layer, k);
-        pl_build_mid(b, layer, k);
-        k->ln1 = PL_NO_BUFFER; /* cheaper to compute again than to keep */
-    }
-    mlp_backward(b, layer, k, dx);
-    attention_backward(b, layer, k, dx);
+    product_backward(b, layer, STAGE_QKV, PL_QKV_W, k->act[ACT_LN1], g);
+}
+
+void pl_build_norm1_backward(builder *b, int layer, block *k, flow *g)
+{
+    pl_build_norm_backward(b, layer, PL_LN1_W, PL_UPDATE, g->dx, g->dy,
+                           k->act[ACT_X], k->act[ACT_STAT1]);
 }

@@ -25,9 +25,9 @@ pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
 }
 
 pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
-                                 kept what_bit, pl_dtype dtype, size_t cols)
+                                 stage from, pl_dtype dtype, size_t cols)
 {
-    int saved = (b->keeps & what_bit) != 0;
+    int saved = (b->keeps & 1u << from) != 0;
     return pl_build_buffer(b, layer, what,
                            saved ? PL_CLASS_SAVED : PL_CLASS_TRANSIENT, dtype,
                            saved || !b->chunk ? b->rows : b->chunk, cols);
@@ -35,7 +35,9 @@ pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
 
 pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer)
 {
-    return b->gpt->weights[pl_param_slot(b->s, kind, layer)];
+    return kind == PL_NO_PARAM
+               ? PL_NO_BUFFER
+               : b->gpt->weights[pl_param_slot(b->s, kind, layer)];
 }
 
 pl_buffer_id pl_build_operand(const builder *b, pl_param_kind kind, int layer)
@@ -47,7 +49,9 @@ pl_buffer_id pl_build_operand(const builder *b, pl_param_kind kind, int layer)
 
 pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
 {
-    return b->gpt->gradients[pl_param_slot(b->s, kind, layer)];
+    return kind == PL_NO_PARAM
+               ? PL_NO_BUFFER
+               : b->gpt->gradients[pl_param_slot(b->s, kind, layer)];
 }
 
 /* The step list stays short however many rows there are; and no chunk is much
@@ -124,11 +128,11 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
     pl_step_arg(step, PL_ARG_MATMUL_DW_DW, pl_build_gradient(b, weight, layer));
     pl_build_rows(b, step, PL_ARG_MATMUL_DW_X, x);
     pl_build_rows(b, step, PL_ARG_MATMUL_DW_DY, dy);
-    if (b->s->bias == PL_BIAS_ALL) { /* the bias is the table's next row */
+    pl_buffer_id bias = pl_build_gradient(b, pl_param_bias(weight), layer);
+    if (bias != PL_NO_BUFFER) {
         step = pl_build_step(b, PL_OP_COLUMN_SUM, layer);
         step->cols = param.cols;
-        pl_step_arg(step, PL_ARG_COLUMN_SUM_SUM,
-                    pl_build_gradient(b, (pl_param_kind)(weight + 1), layer));
+        pl_step_arg(step, PL_ARG_COLUMN_SUM_SUM, bias);
         pl_build_rows(b, step, PL_ARG_COLUMN_SUM_X, dy);
     }
 }

@@ -7,18 +7,63 @@
 
 #include <stddef.h>
 
-/* What a block may keep for its backward pass, besides its input x. The
- * statistics of a layernorm and of attention stay with what they belong to. */
-typedef enum kept {
-    KEEP_LN1 = 1,
-    KEEP_QKV = 2,
-    KEEP_ATT = 4,
-    KEEP_MID = 8,
-    KEEP_LN2 = 16,
-    KEEP_FC = 32,
-    KEEP_GELU = 64,
-    KEEP_X = 128,
-} kept;
+/* ---- the block ---- */
+
+/* A block is a row of stages. Forward they run in order; backward in the
+ * opposite order, each after those stages have been computed again whose output
+ * it needs and whose level didn't keep it.
+ *
+ * X(id, functions: pl_build_<that> and pl_build_<that>_backward
+ *   branch: that its output is added to the residual stream with
+ *   reads:  the stages whose output it reads
+ *   levels: of checkpointing that keep its output: bits
+ *   needs:  the stages whose output its backward pass reads
+ *   gradient, dim: the name and width of what its backward pass makes; NULL:
+ *           it adds to the residual stream's, or is part of another's) */
+/* clang-format off */
+#define PL_STAGE_TABLE(X)                                                      \
+X(NORM1, norm1, ATTENTION, 0, AT(0), BIT(NORM1), NULL, 1)                      \
+X(QKV, qkv, ATTENTION, BIT(NORM1), AT(0) | AT(1) | AT(2), BIT(NORM1),          \
+  "dln1", C)                                                                   \
+X(ATT, att, ATTENTION, BIT(QKV), AT(0) | AT(1) | AT(2), BIT(QKV) | BIT(ATT),   \
+  "dqkv", QKV)                                                                 \
+X(MID, mid, ATTENTION, BIT(ATT), AT(0) | AT(1) | AT(2), BIT(ATT), "datt", A)   \
+X(NORM2, norm2, MLP, BIT(MID), AT(0), BIT(NORM2), NULL, 1)                     \
+X(FC, fc, MLP, BIT(NORM2), AT(0) | AT(1), BIT(NORM2), "dln2", C)               \
+X(GELU, gelu, MLP, BIT(FC), AT(0), 0, NULL, 1)                                 \
+X(OUT, out, MLP, BIT(GELU) | BIT(MID), AT(0) | AT(1) | AT(2) | AT(3),          \
+  BIT(FC) | BIT(GELU), "dfc", MLP)
+
+/* What stages make. X(id, name, stage, storage: the layout's dtype or F32, how
+ * wide a row is: PL_DIM_<that>) */
+#define PL_ACT_TABLE(X)                                                        \
+X(LN1, "ln1", NORM1, DTYPE, C)                                                 \
+X(STAT1, "ln1.stats", NORM1, F32, STATS)                                       \
+X(QKV, "qkv", QKV, DTYPE, QKV)                                                 \
+X(ATT, "att", ATT, DTYPE, A)                                                   \
+X(LSE, "att.lse", ATT, F32, H)                                                 \
+X(MID, "mid", MID, F32, C)                                                     \
+X(LN2, "ln2", NORM2, DTYPE, C)                                                 \
+X(STAT2, "ln2.stats", NORM2, F32, STATS)                                       \
+X(FC, "fc", FC, DTYPE, MLP)                                                    \
+X(GELU, "gelu", GELU, DTYPE, MLP)                                              \
+X(OUT, "out", OUT, F32, C)
+/* clang-format on */
+
+typedef enum stage {
+#define STAGE_ENUM(id, ...) STAGE_##id,
+    PL_STAGE_TABLE(STAGE_ENUM)
+#undef STAGE_ENUM
+        STAGES
+} stage;
+
+typedef enum act {
+#define ACT_ENUM(id, ...) ACT_##id,
+    PL_ACT_TABLE(ACT_ENUM)
+#undef ACT_ENUM
+        ACT_X, /* the block's input: kept whatever the level */
+    ACTS
+} act;
 
 /* One program being written. */
 typedef struct builder {
@@ -29,7 +74,8 @@ typedef struct builder {
     size_t rows, T;      /* rows of a round, rows of a sequence */
     size_t row, chunk;   /* steps are written for `chunk` rows from `row` on;
                           * chunk 0: for all of them */
-    unsigned keeps;      /* what is being written now is kept: bits of kept */
+    unsigned keeps;      /* stages whose output is kept: bits 1 << stage */
+    int again;           /* what wasn't kept is being computed again */
     unsigned flags;      /* of every step */
     double dropout;      /* 0 outside training */
     pl_buffer_id *cache; /* decoding: keys and values per layer, or NULL */
@@ -37,8 +83,16 @@ typedef struct builder {
 
 /* The activations of one block; PL_NO_BUFFER: not there (any more). */
 typedef struct block {
-    pl_buffer_id x, ln1, stat1, qkv, att, lse, mid, ln2, stat2, fc, gelu;
+    pl_buffer_id act[ACTS];
+    unsigned have; /* stages whose output is there for the present rows: bits */
 } block;
+
+/* The gradients on their way through a block. */
+typedef struct flow {
+    pl_buffer_id dx;        /* of the residual stream: read and added to */
+    pl_buffer_id dy;        /* of what the stage made; then of what it read */
+    pl_buffer_id d[STAGES]; /* what each stage makes, once it is there */
+} flow;
 
 /* ---- builder.c ---- */
 
@@ -46,11 +100,12 @@ typedef struct block {
 pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,
                              pl_class class, pl_dtype dtype, size_t rows,
                              size_t cols);
-/* An activation, saved or transient as b->keeps says. Of all b->rows rows,
+/* What `from` makes, saved or transient as b->keeps says. Of all b->rows rows,
  * except in a chunk: there what isn't kept has only the chunk's. */
 pl_buffer_id pl_build_activation(builder *b, int layer, const char *what,
-                                 kept what_bit, pl_dtype dtype, size_t cols);
+                                 stage from, pl_dtype dtype, size_t cols);
 
+/* PL_NO_BUFFER of PL_NO_PARAM, and of what the model doesn't have. */
 pl_buffer_id pl_build_weight(const builder *b, pl_param_kind kind, int layer);
 /* A weight as the operand of a product: its working copy, if there is one. */
 pl_buffer_id pl_build_operand(const builder *b, pl_param_kind kind, int layer);
@@ -80,37 +135,47 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
 /* Scratch for attention over `keys` keys. */
 pl_buffer_id pl_build_scratch(builder *b, int layer, size_t keys);
 
-/* ---- gpt_forward.c: each stage makes its buffers and appends its steps ----
- */
+/* ---- gpt_block.c: what the tables say ---- */
 
-pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens);
-void pl_build_ln1(builder *b, int layer, block *k);
-void pl_build_qkv(builder *b, int layer, block *k);
-void pl_build_att(builder *b, int layer, block *k);
-void pl_build_mid(builder *b, int layer, block *k);
-/* The MLP's stages may be written in chunks of rows: with b->row and b->chunk
- * set they make what isn't there yet, and append steps for those rows. */
-void pl_build_ln2(builder *b, int layer, block *k);
-void pl_build_fc(builder *b, int layer, block *k); /* and its GELU */
-void pl_build_gelu(builder *b, int layer, block *k);
-/* All of them; returns the block's output. */
+/* The stages whose output a level keeps: bits. */
+unsigned pl_build_keeps(unsigned level);
+/* The buffer of an activation, made where it isn't there yet. */
+pl_buffer_id pl_build_act(builder *b, int layer, block *k, act id);
+/* Likewise of the gradient that a stage makes. */
+pl_buffer_id pl_build_flow(builder *b, int layer, flow *g, stage id);
+/* All stages; returns the block's output. */
 pl_buffer_id pl_build_block(builder *b, int layer, pl_buffer_id x, block *k);
-/* y = layernorm of x by ln_f, with its statistics. */
-pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
-                          pl_buffer_id *stats);
-
-/* ---- gpt_backward.c ---- */
-
-/* dx += the layernorm's gradient, or (PL_WRITE) is that; its weights' gradients
- * are added to. */
-void pl_build_layernorm_backward(builder *b, int layer, pl_param_kind weight,
-                                 pl_access how, pl_buffer_id dx,
-                                 pl_buffer_id dy, pl_buffer_id x,
-                                 pl_buffer_id stats);
-
+/* What its level didn't keep is not there any more. */
+void pl_build_forget(block *k, unsigned keeps);
 /* Computes again what the level did not keep, then the block's gradients.
  * dx comes in as the gradient of the block's output and goes out as that of
  * its input. */
 void pl_build_block_backward(builder *b, int layer, block *k, pl_buffer_id dx);
+
+/* ---- gpt_forward.c, gpt_backward.c: the stages ---- */
+
+/* A stage makes its buffers and appends its steps: for b->chunk rows from
+ * b->row on, where that is set. */
+#define STAGE_FUNCTIONS(id, name, ...)                                         \
+    void pl_build_##name(builder *b, int layer, block *k);                     \
+    void pl_build_##name##_backward(builder *b, int layer, block *k, flow *g);
+PL_STAGE_TABLE(STAGE_FUNCTIONS)
+#undef STAGE_FUNCTIONS
+
+pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens);
+/* y = the norm of x by ln_f, with its statistics. */
+pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
+                          pl_buffer_id *stats);
+
+/* ---- gpt_norm.c ---- */
+
+/* y = the norm of x by `weight` and its bias; stats for the way back. */
+void pl_build_norm(builder *b, int layer, pl_param_kind weight, pl_buffer_id y,
+                   pl_buffer_id stats, pl_buffer_id x);
+/* dx += the norm's gradient, or (PL_WRITE) is that; its weights' gradients are
+ * added to. */
+void pl_build_norm_backward(builder *b, int layer, pl_param_kind weight,
+                            pl_access how, pl_buffer_id dx, pl_buffer_id dy,
+                            pl_buffer_id x, pl_buffer_id stats);
 
 #endif

@@ -6,62 +6,80 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-typedef enum dim { DIM_1, DIM_V, DIM_T, DIM_C, DIM_A, DIM_3A, DIM_4C } dim;
 typedef enum place { PLACE_ONCE, PLACE_LAYER, PLACE_HEAD } place;
 
 static const struct {
-    const char *name;
     place place;
-    dim rows, cols;
+    pl_dim rows, cols;
     pl_init init;
+    pl_param_role role;
+    pl_param_group group;
+    int bias;
+    const char *name, *gguf;
+    int llmc;
 } kinds[PL_PARAM_KINDS] = {
-#define PL_PARAM_ROW(id, name, layer, rows, cols, init)                        \
-    [id] = { name, PLACE_##layer, DIM_##rows, DIM_##cols, PL_INIT_##init },
+#define PL_PARAM_ROW(id, place, rows, cols, init, role, group, bias, present,  \
+                     hf, gguf, llmc)                                           \
+    [id] = { PLACE_##place,  PL_DIM_##rows,                                    \
+             PL_DIM_##cols,  PL_INIT_##init,                                   \
+             PL_ROLE_##role, PL_PARAM_##group,                                 \
+             bias,           hf,                                               \
+             gguf,           llmc },
     PL_PARAM_TABLE(PL_PARAM_ROW)
 #undef PL_PARAM_ROW
 };
 
-enum { FIRST_LAYERED = PL_LN1_W, LAYERED = PL_MLP_B - PL_LN1_W + 1 };
+/* Rows that stand together and have one place. */
+typedef struct section {
+    int first, count;
+    size_t slot, times; /* its first slot; how often it comes */
+} section;
 
-static size_t size_of(const pl_shape *shape, dim d)
+/* The section that begins at row `first`, at slot `slot`. */
+static section section_at(const pl_shape *shape, int first, size_t slot)
 {
-    switch (d) {
-    case DIM_1:
-        return 1;
-    case DIM_V:
-        return shape->V;
-    case DIM_T:
-        return shape->T;
-    case DIM_C:
-        return shape->C;
-    case DIM_A:
-        return shape->A;
-    case DIM_3A:
-        return 3 * shape->A;
-    case DIM_4C:
-        return 4 * shape->C;
-    }
-    PL_CHECK(0 && "no such dimension");
-    return 0;
+    section s = { .first = first, .count = 0, .slot = slot, .times = 1 };
+    while (first + s.count < PL_PARAM_KINDS &&
+           kinds[first + s.count].place == kinds[first].place)
+        s.count++;
+    if (kinds[first].place == PLACE_LAYER)
+        s.times = shape->L;
+    if (kinds[first].place == PLACE_HEAD && shape->head == PL_HEAD_TIED)
+        s.times = 0;
+    return s;
+}
+
+static size_t slot_after(const section *s)
+{
+    return s->slot + s->times * (size_t)s->count;
+}
+
+/* All slots, if no section has what is looked for: a kind, or a slot. */
+static section find_section(const pl_shape *shape, int kind, size_t slot)
+{
+    section s = section_at(shape, 0, 0);
+    while (s.first + s.count <= kind && slot_after(&s) <= slot &&
+           s.first + s.count < PL_PARAM_KINDS)
+        s = section_at(shape, s.first + s.count, slot_after(&s));
+    return s;
 }
 
 size_t pl_param_slots(const pl_shape *shape)
 {
-    return PL_PARAM_KINDS - LAYERED + LAYERED * shape->L -
-           (shape->head == PL_HEAD_TIED ? 1 : 0);
+    section last = find_section(shape, PL_PARAM_KINDS, SIZE_MAX);
+    return slot_after(&last);
 }
 
 size_t pl_param_slot(const pl_shape *shape, pl_param_kind kind, int layer)
 {
-    size_t k = (size_t)kind;
-    if (kinds[kind].place == PLACE_LAYER) {
-        PL_CHECK(layer >= 0 && (size_t)layer < shape->L);
-        return k + (size_t)layer * LAYERED;
-    }
-    PL_CHECK(kind != PL_HEAD_W || shape->head == PL_HEAD_OWN);
-    return k < FIRST_LAYERED ? k : k + (shape->L - 1) * LAYERED;
+    section s = find_section(shape, (int)kind, SIZE_MAX);
+    PL_CHECK(kind < PL_PARAM_KINDS && s.times > 0);
+    if (kinds[kind].place != PLACE_LAYER)
+        layer = 0;
+    PL_CHECK(layer >= 0 && (size_t)layer < s.times);
+    return s.slot + (size_t)layer * (size_t)s.count +
+           (size_t)((int)kind - s.first);
 }
 
 pl_param_kind pl_param_head(const pl_shape *shape)
@@ -71,26 +89,50 @@ pl_param_kind pl_param_head(const pl_shape *shape)
 
 pl_param pl_param_at(const pl_shape *shape, size_t slot)
 {
-    size_t after = FIRST_LAYERED + LAYERED * shape->L;
-    pl_param param = { .layer = -1 };
-
     PL_CHECK(slot < pl_param_slots(shape));
-    if (slot < FIRST_LAYERED) {
-        param.kind = (pl_param_kind)slot;
-    } else if (slot < after) {
-        param.kind = (pl_param_kind)(FIRST_LAYERED +
-                                     (slot - FIRST_LAYERED) % LAYERED);
-        param.layer = (int)((slot - FIRST_LAYERED) / LAYERED);
-    } else {
-        param.kind = (pl_param_kind)(slot - after + FIRST_LAYERED + LAYERED);
-    }
-    const char *name = kinds[param.kind].name;
-    param.rows = size_of(shape, kinds[param.kind].rows);
-    param.cols = size_of(shape, kinds[param.kind].cols);
-    param.init = kinds[param.kind].init;
-    param.is_bias = strcmp(name + strlen(name) - 4, "bias") == 0;
-    param.is_2d = kinds[param.kind].cols != DIM_1;
-    return param;
+    const section s = find_section(shape, PL_PARAM_KINDS, slot);
+    const size_t at = slot - s.slot, count = (size_t)s.count;
+    const int kind = s.first + (int)(at % count);
+    return (pl_param){
+        .kind = (pl_param_kind)kind,
+        .layer = kinds[kind].place == PLACE_LAYER ? (int)(at / count) : -1,
+        .rows = pl_dim_size(shape, kinds[kind].rows),
+        .cols = pl_dim_size(shape, kinds[kind].cols),
+        .init = kinds[kind].init,
+        .role = kinds[kind].role,
+        .group = kinds[kind].group,
+        .is_bias = kinds[kind].role == PL_ROLE_BIAS,
+        .is_2d = kinds[kind].cols != PL_DIM_1,
+    };
+}
+
+int pl_param_is_factor(const pl_shape *shape, const pl_param *param)
+{
+    return param->role == PL_ROLE_PRODUCT ||
+           param->kind == pl_param_head(shape);
+}
+
+pl_param_kind pl_param_bias(pl_param_kind kind)
+{
+    return (pl_param_kind)kinds[kind].bias;
+}
+
+int pl_param_is_layered(pl_param_kind kind)
+{
+    return kinds[kind].place == PLACE_LAYER;
+}
+
+int pl_param_llmc(pl_param_kind kind)
+{
+    return kinds[kind].llmc;
+}
+
+pl_param_kind pl_param_of_llmc(int at)
+{
+    int kind = 0;
+    while (kind < PL_PARAM_KINDS && kinds[kind].llmc != at)
+        kind++;
+    return (pl_param_kind)kind;
 }
 
 pl_param_name pl_param_name_of(const pl_param *param)
@@ -106,9 +148,37 @@ pl_param_name pl_param_name_of(const pl_param *param)
     return name;
 }
 
-int pl_param_present(const pl_shape *shape, const pl_param *param)
+pl_param_name pl_param_gguf_name(const pl_param *param)
 {
-    return !param->is_bias || shape->bias == PL_BIAS_ALL;
+    pl_param_name name;
+    if (param->layer >= 0)
+        snprintf(name.text, sizeof name.text, "blk.%d.%s", param->layer,
+                 kinds[param->kind].gguf);
+    else
+        snprintf(name.text, sizeof name.text, "%s", kinds[param->kind].gguf);
+    return name;
+}
+
+int pl_param_present(const pl_shape *s, const pl_param *param)
+{
+    switch (param->kind) {
+#define PRESENT(id, place, rows, cols, init, role, group, bias, present, ...)  \
+    case id:                                                                   \
+        return present;
+        PL_PARAM_TABLE(PRESENT)
+#undef PRESENT
+    case PL_PARAM_KINDS:
+        break;
+    }
+    PL_CHECK(0 && "no such kind");
+    return 0;
+}
+
+int pl_param_is_written(const pl_shape *shape, const pl_param *param)
+{
+    const pl_shape_field other = pl_shape_not_gpt2(shape);
+    return pl_param_present(shape, param) || other == PL_SHAPE_FIELDS ||
+           other == PL_SHAPE_D;
 }
 
 size_t pl_param_count(const pl_shape *shape)

@@ -1,25 +1,163 @@
 /* shape.h: what a model is, as numbers. B T C H V L mean here and everywhere:
  * batch, sequence length, channels, heads, vocabulary, layers; D is the width
- * of a head and A = H * D that of attention (C, unless head_dim says else). */
+ * of a head and A = H * D that of attention (C, unless head_dim says else).
+ *
+ * PL_SHAPE_TABLE is the one list of what can differ from model to model. The
+ * config's keys, state.json, Hugging Face's config.json, the comparison with a
+ * checkpoint and `inspect` all read it: a new field is a row, and a member of
+ * pl_shape. */
 #ifndef PL_MODEL_SHAPE_H
 #define PL_MODEL_SHAPE_H
+
+#include "config/keys.h"
+#include "config/value.h"
 
 #include <stddef.h>
 
 typedef enum pl_bias { PL_BIAS_NONE, PL_BIAS_ALL } pl_bias;
 typedef enum pl_activation { PL_ACT_GELU, PL_ACT_GELU_TANH } pl_activation;
-
+typedef enum pl_norm { PL_NORM_LAYER, PL_NORM_RMS } pl_norm;
 typedef enum pl_head { PL_HEAD_TIED, PL_HEAD_OWN } pl_head;
 
 typedef struct pl_shape {
     size_t L, H, D, C, V, T;
     size_t A; /* H * D */
     pl_bias bias;
+    pl_norm norm;
     pl_activation activation;
     pl_head head; /* the classifier's matrix: the tokens', or one of its own */
 } pl_shape;
 
 /* nanoGPT's vocabulary for GPT-2 tokens: 50257 padded to a multiple of 64. */
 enum { PL_VOCAB_GPT2 = 50304 };
+
+/* ---- the table ---- */
+
+/* A SIZE is a whole number from 1 to the key's largest; a FLAG is true or
+ * false; a CHOICE is a word. */
+typedef enum pl_shape_kind {
+    PL_SHAPE_SIZE,
+    PL_SHAPE_FLAG,
+    PL_SHAPE_CHOICE,
+} pl_shape_kind;
+
+/* What an absent entry of a file means, unless it is a value of the field. */
+enum {
+    PL_SHAPE_NEEDED = -1,  /* the file is wrong */
+    PL_SHAPE_DERIVED = -2, /* whoever reads the file knows */
+};
+enum { PL_SHAPE_ANY = -1 };
+
+#define PL_WORDS(...)                                                          \
+    {                                                                          \
+        __VA_ARGS__                                                            \
+    }
+
+/* X(field of pl_shape, config key, kind,
+ *   words:     of a FLAG and a CHOICE, in the order of the field's values: as
+ *              the key has them
+ *   absent:    what state.json means that has no such entry
+ *   hf:        the entry in Hugging Face's config.json
+ *   hf_words:  as there; the first of several is written; NULL: as `words`
+ *   hf_absent: what a config.json means that has none
+ *   gpt2:      the only value that GPT-2's files can say, or ANY
+ *   nanogpt:   the only value that nanoGPT computes, or ANY) */
+/* clang-format off */
+#define PL_SHAPE_TABLE(X)                                                      \
+X(L, n_layer, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                           \
+  "n_layer", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)      \
+X(H, n_head, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                            \
+  "n_head", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)       \
+X(C, n_embd, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                            \
+  "n_embd", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)       \
+X(D, head_dim, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                          \
+  "head_dim", PL_WORDS(NULL), PL_SHAPE_DERIVED, PL_SHAPE_ANY, PL_SHAPE_ANY)    \
+X(T, block_size, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                        \
+  "n_positions", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)  \
+X(V, vocab_size, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                        \
+  "vocab_size", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)   \
+X(bias, bias, FLAG, PL_WORDS("False", "True"), PL_SHAPE_NEEDED,                \
+  "plimsoll_bias", PL_WORDS(NULL), PL_BIAS_ALL, PL_SHAPE_ANY, PL_SHAPE_ANY)    \
+X(head, tie_word_embeddings, FLAG, PL_WORDS("True", "False"), PL_HEAD_TIED,    \
+  "tie_word_embeddings", PL_WORDS(NULL), PL_HEAD_TIED, PL_SHAPE_ANY,           \
+  PL_HEAD_TIED)                                                                \
+X(norm, norm, CHOICE, PL_WORDS("layernorm", "rmsnorm"), PL_NORM_LAYER,         \
+  "plimsoll_norm", PL_WORDS(NULL), PL_NORM_LAYER, PL_NORM_LAYER, PL_NORM_LAYER)\
+X(activation, activation, CHOICE, PL_WORDS("gelu", "gelu_tanh"),               \
+  PL_SHAPE_NEEDED, "activation_function",                                      \
+  PL_WORDS("gelu|gelu_python", "gelu_new|gelu_pytorch_tanh|gelu_fast"),        \
+  PL_ACT_GELU_TANH, PL_SHAPE_ANY, PL_SHAPE_ANY)
+/* clang-format on */
+
+typedef enum pl_shape_field {
+#define PL_SHAPE_ENUM(field, ...) PL_SHAPE_##field,
+    PL_SHAPE_TABLE(PL_SHAPE_ENUM)
+#undef PL_SHAPE_ENUM
+        PL_SHAPE_FIELDS
+} pl_shape_field;
+
+/* The files that keep a shape. */
+typedef enum pl_shape_file {
+    PL_IN_STATE, /* our state.json */
+    PL_IN_HF,    /* Hugging Face's config.json */
+    PL_SHAPE_FILES
+} pl_shape_file;
+
+enum { PL_SHAPE_MAX_WORDS = 4 };
+
+typedef struct pl_shape_entry {
+    const char *name;
+    const char *words[PL_SHAPE_MAX_WORDS]; /* several: "a|b" */
+    int absent;
+} pl_shape_entry;
+
+typedef struct pl_shape_info {
+    pl_key key;
+    pl_shape_kind kind;
+    const char *words[PL_SHAPE_MAX_WORDS]; /* up to the first NULL */
+    pl_shape_entry in[PL_SHAPE_FILES];
+    int gpt2, nanogpt;
+} pl_shape_info;
+
+const pl_shape_info *pl_shape_row(pl_shape_field field);
+/* The field that a config key is; PL_SHAPE_FIELDS: it says nothing of a model.
+ */
+pl_shape_field pl_shape_find(pl_key key);
+
+size_t pl_shape_get(const pl_shape *shape, pl_shape_field field);
+/* A is H * D: whoever sets one of these sets that too. */
+void pl_shape_set(pl_shape *shape, pl_shape_field field, size_t value);
+
+/* The field as a value of its config key, and from one that the key accepts
+ * (never None). */
+pl_value pl_shape_value(const pl_shape *shape, pl_shape_field field);
+void pl_shape_assign(pl_shape *shape, pl_shape_field field,
+                     const pl_value *value);
+
+/* The first field that GPT-2's files have no way to say; PL_SHAPE_FIELDS: it
+ * is a GPT-2. Heads that are not n_embd / n_head wide are head_dim's. */
+pl_shape_field pl_shape_not_gpt2(const pl_shape *shape);
+
+/* ---- dimensions ---- */
+
+/* The widths that tensors have, as a function of the shape s. */
+#define PL_DIM_TABLE(X)                                                        \
+    X(1, 1)                                                                    \
+    X(V, s->V)                                                                 \
+    X(T, s->T)                                                                 \
+    X(C, s->C)                                                                 \
+    X(H, s->H)                                                                 \
+    X(A, s->A)                                                                 \
+    X(QKV, 3 * s->A)                                                           \
+    X(MLP, 4 * s->C)                                                           \
+    X(STATS, s->norm == PL_NORM_RMS ? 1 : 2) /* that a norm keeps of a row */
+
+typedef enum pl_dim {
+#define PL_DIM_ENUM(id, size) PL_DIM_##id,
+    PL_DIM_TABLE(PL_DIM_ENUM)
+#undef PL_DIM_ENUM
+} pl_dim;
+
+size_t pl_dim_size(const pl_shape *s, pl_dim dim);
 
 #endif

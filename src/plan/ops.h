@@ -83,6 +83,9 @@ enum {
       PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW, rows * cols, 1.2e9)                 \
     X(LAYERNORM_BWD, "layernorm.bwd", PL_ROWS | PL_COLS, 0, rows * cols,       \
       0.5e9)                                                                   \
+    X(RMSNORM, "rmsnorm", PL_ROWS | PL_COLS,                                   \
+      PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW, rows * cols, 1.6e9)                 \
+    X(RMSNORM_BWD, "rmsnorm.bwd", PL_ROWS | PL_COLS, 0, rows * cols, 0.6e9)    \
     X(MATMUL, "matmul", PL_ROWS | PL_COLS | PL_INNER | PL_T | PL_DROPOUT,      \
       PL_STEP_RUN_ROWS | PL_STEP_PRODUCT | PL_STEP_GELU,                       \
       2.0 * (rows + PL_PACKING_ROWS) * cols * inner, 80e9)                     \
@@ -150,6 +153,22 @@ enum {
     A(LAYERNORM_BWD, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))     \
     A(LAYERNORM_BWD, STATS, "stats", PL_READ, PL_NEEDED, PL_IS_F32, 2 * rows)  \
     A(LAYERNORM_BWD, WEIGHT, "weight", PL_READ, PL_NEEDED, PL_IS_F32, cols)
+
+#define PL_ARGS_RMSNORM(A)                                                     \
+    A(RMSNORM, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))       \
+    A(RMSNORM, RSTD, "rstd", PL_WRITE, PL_NEEDED, PL_IS_F32, rows)             \
+    A(RMSNORM, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))           \
+    A(RMSNORM, WEIGHT, "weight", PL_READ, PL_NEEDED, PL_IS_F32, cols)
+
+/* As with layernorm, what dx held is added to, or isn't read. */
+#define PL_ARGS_RMSNORM_BWD(A)                                                 \
+    A(RMSNORM_BWD, DX, "dx", PL_UPDATE | PL_WRITE, PL_NEEDED, PL_IS_F32,       \
+      (rows * cols))                                                           \
+    A(RMSNORM_BWD, DWEIGHT, "dweight", PL_UPDATE, PL_NEEDED, PL_IS_F32, cols)  \
+    A(RMSNORM_BWD, DY, "dy", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))     \
+    A(RMSNORM_BWD, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))       \
+    A(RMSNORM_BWD, RSTD, "rstd", PL_READ, PL_NEEDED, PL_IS_F32, rows)          \
+    A(RMSNORM_BWD, WEIGHT, "weight", PL_READ, PL_NEEDED, PL_IS_F32, cols)
 
 /* y = x w[inner, cols] + bias; then gelu = GELU(y), or y = residual + drop(y)
  */

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "format/jsontext.h"
 #include "store/checkpoint.h"
+#include "store/shape_json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,17 +16,8 @@ enum { STATE_MAX_BYTES = 1024 * 1024 };
 static void put_model(pl_json_text *j, const pl_shape *s)
 {
     pl_json_text_open(j, "model", '{');
-    pl_json_text_whole(j, "n_layer", s->L);
-    pl_json_text_whole(j, "n_head", s->H);
-    pl_json_text_whole(j, "head_dim", s->D);
-    pl_json_text_whole(j, "n_embd", s->C);
-    pl_json_text_whole(j, "vocab_size", s->V);
-    pl_json_text_whole(j, "block_size", s->T);
-    pl_json_text_raw(j, "bias", s->bias == PL_BIAS_ALL ? "true" : "false");
-    pl_json_text_string(j, "activation",
-                        s->activation == PL_ACT_GELU ? "gelu" : "gelu_tanh");
-    pl_json_text_raw(j, "tie_word_embeddings",
-                     s->head == PL_HEAD_TIED ? "true" : "false");
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++)
+        pl_shape_json_put(j, s, (pl_shape_field)i, PL_IN_STATE);
     pl_json_text_close(j, '}');
 }
 
@@ -99,42 +91,12 @@ static pl_status want_model(const json_t *root, pl_shape *shape,
                             const char *path, pl_error *err)
 {
     const json_t *model = json_object_get(root, "model");
-    const struct {
-        const char *key;
-        size_t *out;
-    } sizes[] = {
-        { "n_layer", &shape->L },    { "n_head", &shape->H },
-        { "head_dim", &shape->D },   { "n_embd", &shape->C },
-        { "vocab_size", &shape->V }, { "block_size", &shape->T },
-    };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        pl_status status = want_size(model, sizes[i].key, sizes[i].out, path,
-                                     err);
-        if (status)
-            return status;
-        if (*sizes[i].out == 0 || *sizes[i].out > (size_t)1 << 30)
-            return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" of %zu is no size",
-                           path, sizes[i].key, *sizes[i].out);
-    }
-    const char *activation = json_string_value(
-        json_object_get(model, "activation"));
-    const json_t *bias = json_object_get(model, "bias");
-    if (!json_is_boolean(bias) || !activation ||
-        (strcmp(activation, "gelu") != 0 &&
-         strcmp(activation, "gelu_tanh") != 0))
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: \"model\" needs \"bias\" true or false and "
-                       "\"activation\" gelu or gelu_tanh",
-                       path);
-    shape->bias = json_is_true(bias) ? PL_BIAS_ALL : PL_BIAS_NONE;
-    shape->activation = strcmp(activation, "gelu") == 0 ? PL_ACT_GELU
-                                                        : PL_ACT_GELU_TANH;
-    /* what wrote none knew only tied ones */
-    shape->head = json_is_false(json_object_get(model, "tie_word_embeddings"))
-                      ? PL_HEAD_OWN
-                      : PL_HEAD_TIED;
+    pl_status status = PL_OK;
+    for (int i = 0; i < PL_SHAPE_FIELDS && !status; i++)
+        status = pl_shape_json_read(model, shape, (pl_shape_field)i,
+                                    PL_IN_STATE, path, err);
     shape->A = shape->H * shape->D;
-    return PL_OK;
+    return status;
 }
 
 static pl_status want_scaler(const json_t *root, pl_scaler *scaler,

@@ -11,11 +11,24 @@ enum { SLICE_COUNT = 1024 * 1024 };
 
 /* ---- slices ---- */
 
+/* In either layout. */
+static size_t longest_row(const pl_weights *weights)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < pl_param_slots(&weights->shape); i++)
+        for (int layout = 0; layout < 2; layout++) {
+            size_t row =
+                pl_weights_size(weights, i, (pl_weights_layout)layout).cols;
+            longest = row > longest ? row : longest;
+        }
+    return longest;
+}
+
 pl_status pl_convert_open(pl_convert *convert, const pl_weights *weights,
                           const pl_convert_watch *watch, const pl_log *log,
                           pl_heap *heap, pl_error *err)
 {
-    size_t row = 4 * weights->shape.C; /* the longest */
+    size_t row = longest_row(weights);
     *convert = (pl_convert){
         .weights = weights,
         .log = log,
@@ -28,6 +41,33 @@ pl_status pl_convert_open(pl_convert *convert, const pl_weights *weights,
         status = pl_heap_take(heap, &convert->packed, convert->slice_count, 4,
                               err);
     return status;
+}
+
+pl_status pl_convert_check(const pl_convert *convert, const char *program,
+                           pl_error *err)
+{
+    const pl_shape *s = &convert->weights->shape;
+    const char *path = pl_path_shown(convert->weights->path);
+    const pl_shape_field other = pl_shape_not_gpt2(s);
+    char has[PL_VALUE_BRIEF_BYTES];
+    if (other == PL_SHAPE_FIELDS)
+        return PL_OK;
+    if (other == PL_SHAPE_D)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: this model has a head_dim of its own: n_head %zu "
+                       "heads don't share its n_embd %zu channels, as GPT-2's "
+                       "do, so %s could not run it. Train with n_embd a "
+                       "multiple of n_head, and no head_dim; --format=hf "
+                       "writes a folder that Plimsoll loads",
+                       path, s->H, s->C, program);
+    pl_value value = pl_shape_value(s, other);
+    pl_value_brief(&value, has);
+    return pl_fail(err, PL_E_UNSUPPORTED,
+                   "%s: this model has %s = %s, which GPT-2 doesn't have: %s "
+                   "would compute something else. Train without it; "
+                   "--format=hf writes a folder that Plimsoll loads",
+                   path, pl_key_row(pl_shape_row(other)->key)->name, has,
+                   program);
 }
 
 size_t pl_convert_rows(const pl_convert *convert, pl_weights_dims dims,
@@ -85,7 +125,9 @@ static pl_status append_slot(pl_convert *c, pl_llmc *llmc, size_t slot,
                              pl_error *err)
 {
     pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
-    size_t stored = slot == 0 ? llmc->shape.padded_V : dims.rows;
+    size_t stored = pl_param_at(&c->weights->shape, slot).kind == PL_WTE
+                        ? llmc->shape.padded_V
+                        : dims.rows;
     uint64_t each = llmc->version == PL_LLMC_F32 ? 4 : 2;
     pl_status status = PL_OK;
     for (size_t row = 0; row < stored && !status;) {
@@ -112,14 +154,12 @@ static pl_status append_all(pl_convert *c, pl_llmc *llmc, pl_error *err)
 {
     const pl_shape *shape = &c->weights->shape;
     pl_status status = PL_OK;
-    for (int kind = 0; kind < PL_LLMC_TENSORS && !status; kind++) {
-        pl_llmc_tensor t = pl_llmc_tensor_at(&llmc->shape, (size_t)kind);
-        int layered = kind >= PL_LN1_W && kind <= PL_MLP_B;
+    for (int at = 0; at < PL_LLMC_TENSORS && !status; at++) {
+        pl_llmc_tensor t = pl_llmc_tensor_at(&llmc->shape, (size_t)at);
+        pl_param_kind kind = pl_param_of_llmc(at);
         for (size_t layer = 0; layer < t.layers && !status; layer++)
             status = append_slot(c, llmc,
-                                 pl_param_slot(shape, (pl_param_kind)kind,
-                                               layered ? (int)layer : -1),
-                                 err);
+                                 pl_param_slot(shape, kind, (int)layer), err);
     }
     return status;
 }
@@ -137,6 +177,9 @@ static pl_status check_llmc(const pl_convert *c, pl_ggml_type type,
                        "%s has a classifier of its own (lm_head.weight); in "
                        "llm.c it is the token table",
                        c->weights->path);
+    pl_status status = pl_convert_check(c, "llm.c", err);
+    if (status)
+        return status;
     if (c->weights->epsilon < 0.99e-5 || c->weights->epsilon > 1.01e-5)
         pl_log_say(c->log, PL_LOG_WARN,
                    "layer_norm_epsilon is %g, llm.c computes with 1e-5",

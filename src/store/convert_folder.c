@@ -26,6 +26,8 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     const pl_weights *w = r->convert->weights;
     pl_weights_dims dims = pl_weights_size(w, i, PL_WEIGHTS_IN_OUT);
     pl_param param = pl_param_at(&w->shape, i);
+    if (!pl_param_is_written(&w->shape, &param))
+        return; /* rank 0: there is no such tensor */
     snprintf(info->name, sizeof info->name, "%s",
              pl_param_name_of(&param).text);
     info->dtype = r->type == PL_GGML_F32   ? PL_TENSOR_F32

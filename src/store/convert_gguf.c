@@ -24,13 +24,15 @@ static uint32_t file_type(pl_ggml_type type)
 static pl_ggml_type type_of(const pl_convert *c, size_t slot, pl_ggml_type type)
 {
     pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
-    size_t positions = pl_param_slot(&c->weights->shape, PL_WPE, -1);
-    if (!dims.is_matrix || slot == positions)
+    if (!dims.is_matrix || pl_param_at(&c->weights->shape, slot).kind == PL_WPE)
         return PL_GGML_F32;
     if (dims.cols % pl_ggml_type_block(type) != 0)
         return PL_GGML_F16;
     return type;
 }
+
+_Static_assert((int)PL_GGUF_NAME_BYTES == (int)PL_PARAM_NAME_BYTES,
+               "a name of the table is one of GGUF's");
 
 static pl_gguf_tensor describe(const pl_convert *c, size_t slot,
                                pl_ggml_type type)
@@ -39,7 +41,8 @@ static pl_gguf_tensor describe(const pl_convert *c, size_t slot,
     pl_gguf_tensor t = { .type = type_of(c, slot, type),
                          .rank = dims.is_matrix ? 2 : 1,
                          .dims = { dims.cols, dims.rows, 1, 1 } };
-    pl_weights_gguf_name(c->weights, slot, t.name);
+    pl_param param = pl_param_at(&c->weights->shape, slot);
+    memcpy(t.name, pl_param_gguf_name(&param).text, sizeof t.name);
     return t;
 }
 
@@ -60,7 +63,7 @@ static void put_keys(const pl_convert *c, pl_gguf_writer *writer,
         { "gpt2.block_count", s->L },
         { "gpt2.context_length", s->T },
         { "gpt2.embedding_length", s->C },
-        { "gpt2.feed_forward_length", 4 * s->C },
+        { "gpt2.feed_forward_length", pl_dim_size(s, PL_DIM_MLP) },
         { "gpt2.attention.head_count", s->H },
         { "gpt2.vocab_size", s->V },
     };
@@ -123,8 +126,9 @@ pl_status pl_convert_to_gguf(pl_convert *convert, const char *path,
     void *buffer;
     size_t slots = pl_param_slots(&convert->weights->shape);
     uint64_t bytes = 0;
-    pl_status status = pl_heap_take(heap, &tensors, slots, sizeof *tensors,
-                                    err);
+    pl_status status = pl_convert_check(convert, "llama.cpp", err);
+    if (!status)
+        status = pl_heap_take(heap, &tensors, slots, sizeof *tensors, err);
     if (!status)
         status = pl_heap_take(heap, &buffer, PL_GGUF_BUFFER_BYTES, 1, err);
     if (!status)

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "config/config.h"
+#include "store/shape_json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,33 +11,7 @@
 
 enum { CONFIG_MAX_BYTES = 1024 * 1024 };
 
-/* The names that transformers has for the two; the first is written. */
-static const struct {
-    const char *name;
-    pl_activation activation;
-} activations[] = {
-    { "gelu_new", PL_ACT_GELU_TANH },
-    { "gelu_pytorch_tanh", PL_ACT_GELU_TANH },
-    { "gelu_fast", PL_ACT_GELU_TANH },
-    { "gelu", PL_ACT_GELU },
-    { "gelu_python", PL_ACT_GELU },
-};
-enum { ACTIVATIONS = sizeof activations / sizeof activations[0] };
-
 /* ---- reading ---- */
-
-static pl_status want_size(const json_t *root, const char *key, size_t most,
-                           size_t *out, const char *name, pl_error *err)
-{
-    const json_t *value = json_object_get(root, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
-        (uint64_t)json_integer_value(value) > most)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: \"%s\" must be a whole number from 1 to %zu", name,
-                       key, most);
-    *out = (size_t)json_integer_value(value);
-    return PL_OK;
-}
 
 /* Whether a key has, or leaves out, what this program computes. */
 static int is_number(const json_t *root, const char *key, double want)
@@ -69,17 +44,28 @@ static pl_status refuse(const char *name, const char *key, const char *accepted,
                    name, key, accepted);
 }
 
+/* A GPT-2 whose heads are as wide as they like, or that has other parts. */
+static int is_ours(const json_t *root)
+{
+    return has_text(root, "model_type", "plimsoll_gpt2") ||
+           has_text(root, "model_type", "plimsoll_gpt");
+}
+
+static pl_status check_type(const json_t *root, const char *name, pl_error *err)
+{
+    if (has_text(root, "model_type", "gpt2") || is_ours(root))
+        return PL_OK;
+    return pl_fail(err, PL_E_UNSUPPORTED,
+                   "%s: \"model_type\" must be \"gpt2\": other models are "
+                   "not read",
+                   name);
+}
+
 /* What changes the result and is fixed here. */
 static pl_status check_fixed(const json_t *root, const pl_shape *shape,
                              const char *name, pl_error *err)
 {
-    if (!has_text(root, "model_type", "gpt2") &&
-        !has_text(root, "model_type", "plimsoll_gpt2"))
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s: \"model_type\" must be \"gpt2\": other models are "
-                       "not read",
-                       name);
-    if (!is_number(root, "n_inner", 4.0 * (double)shape->C))
+    if (!is_number(root, "n_inner", (double)pl_dim_size(shape, PL_DIM_MLP)))
         return refuse(name, "n_inner", "null or 4 x n_embd", err);
     if (!is_flag(root, "scale_attn_weights", 1))
         return refuse(name, "scale_attn_weights", "true", err);
@@ -90,38 +76,26 @@ static pl_status check_fixed(const json_t *root, const pl_shape *shape,
     return PL_OK;
 }
 
-static pl_status read_sizes(pl_shape *shape, const json_t *root,
-                            const char *name, pl_error *err)
-{
-    const struct {
-        const char *key;
-        size_t most, *out;
-    } sizes[] = {
-        { "n_layer", PL_MAX_LAYERS, &shape->L },
-        { "n_head", (size_t)1 << 20, &shape->H },
-        { "n_embd", (size_t)1 << 24, &shape->C },
-        { "vocab_size", (size_t)1 << 30, &shape->V },
-        { "n_positions", (size_t)1 << 30, &shape->T },
-    };
-    pl_status status = PL_OK;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !status; i++)
-        status = want_size(root, sizes[i].key, sizes[i].most, sizes[i].out,
-                           name, err);
-    return status;
-}
-
+/* Only a model_type of ours says head_dim; in others it is something else. */
 static pl_status read_heads(pl_shape *shape, const json_t *root,
                             const char *name, pl_error *err)
 {
     pl_status status = PL_OK;
-    shape->D = shape->C / shape->H;
-    if (has_text(root, "model_type", "plimsoll_gpt2"))
-        status = want_size(root, "head_dim", (size_t)1 << 24, &shape->D, name,
-                           err);
-    else if (shape->C % shape->H != 0)
-        status = pl_fail(err, PL_E_FORMAT,
-                         "%s: \"n_head\" %zu does not divide \"n_embd\" %zu",
-                         name, shape->H, shape->C);
+    if (is_ours(root)) {
+        shape->D = 0;
+        status = pl_shape_json_read(root, shape, PL_SHAPE_D, PL_IN_HF, name,
+                                    err);
+        if (!status && shape->D == 0)
+            return pl_fail(err, PL_E_FORMAT, "%s: there is no \"head_dim\"",
+                           name);
+    } else {
+        shape->D = shape->C / shape->H;
+        if (shape->C % shape->H != 0)
+            status = pl_fail(
+                err, PL_E_FORMAT,
+                "%s: \"n_head\" %zu does not divide \"n_embd\" %zu", name,
+                shape->H, shape->C);
+    }
     shape->A = shape->H * shape->D;
     if (!status && shape->A > (size_t)1 << 28)
         status = pl_fail(err, PL_E_UNSUPPORTED,
@@ -131,20 +105,17 @@ static pl_status read_heads(pl_shape *shape, const json_t *root,
     return status;
 }
 
-/* Left out, it is GPT-2's own. */
-static pl_status read_activation(pl_shape *shape, const json_t *root,
-                                 const char *name, pl_error *err)
+static pl_status read_shape(pl_shape *shape, const json_t *root,
+                            const char *name, pl_error *err)
 {
-    static const char key[] = "activation_function";
-    shape->activation = activations[0].activation;
-    if (!json_object_get(root, key))
-        return PL_OK;
-    for (size_t i = 0; i < ACTIVATIONS; i++)
-        if (has_text(root, key, activations[i].name)) {
-            shape->activation = activations[i].activation;
-            return PL_OK;
-        }
-    return refuse(name, key, "\"gelu_new\" or \"gelu\"", err);
+    pl_status status = check_type(root, name, err);
+    for (int i = 0; i < PL_SHAPE_FIELDS && !status; i++)
+        if (i != PL_SHAPE_D)
+            status = pl_shape_json_read(root, shape, (pl_shape_field)i,
+                                        PL_IN_HF, name, err);
+    if (!status)
+        status = check_fixed(root, shape, name, err);
+    return status ? status : read_heads(shape, root, name, err);
 }
 
 /* A number from 0 (or above it) up to 1; `unsaid` where there is none. */
@@ -166,24 +137,14 @@ static pl_status read_root(pl_gpt2_config *config, const json_t *root,
                            const char *name, pl_error *err)
 {
     pl_shape *shape = &config->shape;
-    *config = (pl_gpt2_config){ .shape.bias = PL_BIAS_ALL, .end_token = -1 };
-    pl_status status = read_sizes(shape, root, name, err);
-    if (!status)
-        status = check_fixed(root, shape, name, err);
-    if (!status)
-        status = read_activation(shape, root, name, err);
-    if (!status)
-        status = read_heads(shape, root, name, err);
+    *config = (pl_gpt2_config){ .end_token = -1 };
+    pl_status status = read_shape(shape, root, name, err);
     if (!status)
         status = read_part(root, "layer_norm_epsilon", 1e-5, &config->epsilon,
                            name, err);
     if (!status)
         status = read_part(root, "resid_pdrop", PL_GPT2_DROPOUT,
                            &config->dropout, name, err);
-    if (json_is_false(json_object_get(root, "plimsoll_bias")))
-        shape->bias = PL_BIAS_NONE;
-    if (json_is_false(json_object_get(root, "tie_word_embeddings")))
-        shape->head = PL_HEAD_OWN;
     const json_t *end = json_object_get(root, "eos_token_id");
     if (!status && json_is_integer(end) && json_integer_value(end) >= 0 &&
         (uint64_t)json_integer_value(end) < shape->V)
@@ -219,23 +180,50 @@ pl_status pl_gpt2_config_read(pl_gpt2_config *config, const char *folder,
 
 /* ---- writing ---- */
 
-/* Hugging Face's GPT-2 can't say a head_dim of its own. */
+/* What Hugging Face's GPT-2 can't say has another model_type, so that others
+ * refuse it instead of computing something else. */
 static void put_kind(pl_json_text *j, const pl_shape *s)
 {
-    char note[256];
-    if (s->A == s->C) {
+    char note[256], why[PL_VALUE_BRIEF_BYTES];
+    const pl_shape_field other = pl_shape_not_gpt2(s);
+    if (other == PL_SHAPE_FIELDS) {
         pl_json_text_string(j, "model_type", "gpt2");
         pl_json_text_raw(j, "architectures", "[\"GPT2LMHeadModel\"]");
         return;
     }
-    pl_json_text_string(j, "model_type", "plimsoll_gpt2");
-    snprintf(note, sizeof note,
-             "GPT-2's attention is n_embd wide, this model's is %zu (%zu heads "
-             "of %zu): only Plimsoll loads it. An n_head that divides n_embd "
-             "would load anywhere.",
-             s->A, s->H, s->D);
+    if (other == PL_SHAPE_D) {
+        pl_json_text_string(j, "model_type", "plimsoll_gpt2");
+        snprintf(note, sizeof note,
+                 "GPT-2's attention is n_embd wide, this model's is %zu (%zu "
+                 "heads of %zu): only Plimsoll loads it. An n_head that "
+                 "divides n_embd would load anywhere.",
+                 s->A, s->H, s->D);
+    } else {
+        pl_value value = pl_shape_value(s, other);
+        pl_value_brief(&value, why);
+        pl_json_text_string(j, "model_type", "plimsoll_gpt");
+        snprintf(note, sizeof note,
+                 "A GPT-2 has no %s = %s, this model has: only Plimsoll loads "
+                 "it.",
+                 pl_key_row(pl_shape_row(other)->key)->name, why);
+    }
     pl_json_text_string(j, "note", note);
-    pl_json_text_whole(j, "head_dim", s->D);
+}
+
+/* The entries that GPT-2 has itself are always written; the others where they
+ * say something. */
+static void put_shape(pl_json_text *j, const pl_shape *s)
+{
+    const int is_gpt2 = pl_shape_not_gpt2(s) == PL_SHAPE_FIELDS;
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        pl_shape_field field = (pl_shape_field)i;
+        const pl_shape_entry *entry = &pl_shape_row(field)->in[PL_IN_HF];
+        const int own = strncmp(entry->name, "plimsoll_", 9) == 0,
+                  unsaid = own &&
+                           pl_shape_get(s, field) == (size_t)entry->absent;
+        if (!unsaid && !(field == PL_SHAPE_D && is_gpt2))
+            pl_shape_json_put(j, s, field, PL_IN_HF);
+    }
 }
 
 void pl_gpt2_config_put_end(pl_json_text *j, int32_t end_token)
@@ -254,26 +242,14 @@ void pl_gpt2_config_put(pl_json_text *j, const pl_gpt2_config *config)
                                          "resid_pdrop" };
     const pl_shape *s = &config->shape;
     char epsilon[32]; /* a file that keeps it as a float has six digits */
-    size_t act = 0;
-    while (activations[act].activation != s->activation)
-        act++;
     put_kind(j, s);
-    pl_json_text_string(j, "activation_function", activations[act].name);
-    pl_json_text_whole(j, "vocab_size", s->V);
-    pl_json_text_whole(j, "n_positions", s->T);
+    put_shape(j, s);
     pl_json_text_whole(j, "n_ctx", s->T);
-    pl_json_text_whole(j, "n_embd", s->C);
-    pl_json_text_whole(j, "n_layer", s->L);
-    pl_json_text_whole(j, "n_head", s->H);
-    pl_json_text_whole(j, "n_inner", 4 * s->C);
+    pl_json_text_whole(j, "n_inner", pl_dim_size(s, PL_DIM_MLP));
     snprintf(epsilon, sizeof epsilon, "%.6g", config->epsilon);
     pl_json_text_raw(j, "layer_norm_epsilon", epsilon);
     for (int i = 0; i < 3; i++)
         pl_json_text_real(j, drops[i], config->dropout);
-    pl_json_text_raw(j, "tie_word_embeddings",
-                     s->head == PL_HEAD_TIED ? "true" : "false");
     pl_json_text_string(j, "torch_dtype", config->dtype);
     pl_gpt2_config_put_end(j, config->end_token);
-    if (s->bias == PL_BIAS_NONE) /* its biases are zeros, and stay so here */
-        pl_json_text_raw(j, "plimsoll_bias", "false");
 }

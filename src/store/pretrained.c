@@ -84,26 +84,14 @@ pl_status pl_pretrained_apply_shape(pl_config *config, const pl_shape *shape,
         return status;
     a.origin.source = PL_FROM_FILE;
     a.origin.line = a.origin.column = 1;
-    const struct {
-        pl_key key;
-        pl_value value;
-    } values[] = {
-        { PL_KEY_n_layer, pl_value_int((int64_t)shape->L) },
-        { PL_KEY_n_head, pl_value_int((int64_t)shape->H) },
-        { PL_KEY_n_embd, pl_value_int((int64_t)shape->C) },
-        { PL_KEY_head_dim, shape->A == shape->C
-                               ? pl_value_none()
-                               : pl_value_int((int64_t)shape->D) },
-        { PL_KEY_vocab_size, pl_value_int((int64_t)shape->V) },
-        { PL_KEY_bias, pl_value_flag(shape->bias == PL_BIAS_ALL) },
-        { PL_KEY_tie_word_embeddings,
-          pl_value_flag(shape->head == PL_HEAD_TIED) },
-        { PL_KEY_activation,
-          pl_value_text(shape->activation == PL_ACT_GELU ? "gelu"
-                                                         : "gelu_tanh") },
-    };
-    for (size_t i = 0; i < sizeof values / sizeof values[0] && !status; i++)
-        status = set(&a, values[i].key, values[i].value, err);
+    for (int i = 0; i < PL_SHAPE_FIELDS && !status; i++) {
+        pl_shape_field field = (pl_shape_field)i;
+        const int derived = field == PL_SHAPE_D && shape->A == shape->C;
+        if (field != PL_SHAPE_T)
+            status = set(
+                &a, pl_shape_row(field)->key,
+                derived ? pl_value_none() : pl_shape_value(shape, field), err);
+    }
     if (!status)
         status = set_block_size(&a, shape, err);
     return status;

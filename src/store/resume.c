@@ -10,30 +10,22 @@
 pl_status pl_resume_same_model(const pl_shape *have, const pl_shape *want,
                                const char *folder, pl_error *err)
 {
-    const struct {
-        const char *key;
-        size_t have, want;
-    } sizes[] = {
-        { "n_layer", have->L, want->L },
-        { "n_head", have->H, want->H },
-        { "n_embd", have->C, want->C },
-        { "head_dim", have->D, want->D },
-        { "vocab_size", have->V, want->V },
-        { "block_size", have->T, want->T },
-        { "bias", have->bias, want->bias },
-        { "activation (0 gelu, 1 gelu_tanh)", have->activation,
-          want->activation },
-        { "tie_word_embeddings", have->head == PL_HEAD_TIED,
-          want->head == PL_HEAD_TIED },
-    };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].have != sizes[i].want)
-            return pl_fail(err, PL_E_CONFIG,
-                           "%s: %s is %zu in the checkpoint and %zu in the "
-                           "config. A checkpoint resumes the model it was "
-                           "made with: set it back, or start anew with another "
-                           "out_dir",
-                           folder, sizes[i].key, sizes[i].have, sizes[i].want);
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        pl_shape_field field = (pl_shape_field)i;
+        char has[PL_VALUE_BRIEF_BYTES], wants[PL_VALUE_BRIEF_BYTES];
+        pl_value held = pl_shape_value(have, field),
+                 asked = pl_shape_value(want, field);
+        if (pl_shape_get(have, field) == pl_shape_get(want, field))
+            continue;
+        pl_value_brief(&held, has);
+        pl_value_brief(&asked, wants);
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s: %s is %s in the checkpoint and %s in the config. A "
+                       "checkpoint resumes the model it was made with: set it "
+                       "back, or start anew with another out_dir",
+                       folder, pl_key_row(pl_shape_row(field)->key)->name, has,
+                       wants);
+    }
     return PL_OK;
 }
 

@@ -37,7 +37,6 @@ static pl_tensor_dtype dtype_of(pl_dtype dtype)
                             : PL_TENSOR_F32;
 }
 
-/* Hugging Face's GPT-2 knows no model without biases: its are zeros. */
 pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
 {
     size_t slots = pl_param_slots(&gpt->shape), at = i / slots, set = 0;
@@ -52,7 +51,8 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
     pl_buffer_id *ids;
     memcpy(&ids, (const char *)gpt + sets[set].set, sizeof ids);
     row.buffer = ids[row.slot];
-    if (row.buffer == PL_NO_BUFFER && !row.is_weight)
+    if (row.buffer == PL_NO_BUFFER &&
+        !(row.is_weight && pl_param_is_written(&gpt->shape, &param)))
         return row;
     snprintf(row.info.name, sizeof row.info.name, "%s%s", sets[set].prefix,
              pl_param_name_of(&param).text);

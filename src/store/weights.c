@@ -3,16 +3,9 @@
 #include "store/weights.h"
 #include "base/check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { PIECE = 4096 }; /* values that are unpacked at once */
-
-static int is_product(const pl_param *param)
-{
-    return param->is_2d && param->kind != PL_WTE && param->kind != PL_WPE &&
-           param->kind != PL_HEAD_W;
-}
 
 pl_weights_dims pl_weights_size(const pl_weights *weights, size_t slot,
                                 pl_weights_layout layout)
@@ -20,7 +13,7 @@ pl_weights_dims pl_weights_size(const pl_weights *weights, size_t slot,
     pl_param param = pl_param_at(&weights->shape, slot);
     if (!param.is_2d)
         return (pl_weights_dims){ 1, param.rows, 0 };
-    if (layout == PL_WEIGHTS_OUT_IN && is_product(&param))
+    if (layout == PL_WEIGHTS_OUT_IN && param.role == PL_ROLE_PRODUCT)
         return (pl_weights_dims){ param.cols, param.rows, 1 };
     return (pl_weights_dims){ param.rows, param.cols, 1 };
 }
@@ -99,7 +92,7 @@ pl_status pl_weights_rows(const pl_weights *weights, size_t slot,
     pl_weights_dims dims = pl_weights_size(weights, slot, layout);
     pl_param param = pl_param_at(&weights->shape, slot);
     PL_CHECK(first <= dims.rows && rows <= dims.rows - first);
-    if (layout != weights->layout && is_product(&param))
+    if (layout != weights->layout && param.role == PL_ROLE_PRODUCT)
         return turned(weights, slot, first, rows, out, err);
     return run(weights, slot, (uint64_t)first * dims.cols, rows * dims.cols,
                out, err);
@@ -145,29 +138,4 @@ void pl_weights_close(pl_weights *weights)
     pl_pretrained_close(&weights->pretrained);
     pl_gguf_close(&weights->gguf);
     pl_llmc_close(&weights->llmc);
-}
-
-/* ---- names ---- */
-
-static const char *const gguf_names[PL_PARAM_KINDS] = {
-    [PL_WTE] = "token_embd.weight",    [PL_WPE] = "position_embd.weight",
-    [PL_LN1_W] = "attn_norm.weight",   [PL_LN1_B] = "attn_norm.bias",
-    [PL_QKV_W] = "attn_qkv.weight",    [PL_QKV_B] = "attn_qkv.bias",
-    [PL_ATT_W] = "attn_output.weight", [PL_ATT_B] = "attn_output.bias",
-    [PL_LN2_W] = "ffn_norm.weight",    [PL_LN2_B] = "ffn_norm.bias",
-    [PL_FC_W] = "ffn_up.weight",       [PL_FC_B] = "ffn_up.bias",
-    [PL_MLP_W] = "ffn_down.weight",    [PL_MLP_B] = "ffn_down.bias",
-    [PL_LNF_W] = "output_norm.weight", [PL_LNF_B] = "output_norm.bias",
-    [PL_HEAD_W] = "output.weight",
-};
-
-void pl_weights_gguf_name(const pl_weights *weights, size_t slot,
-                          char name[PL_GGUF_NAME_BYTES])
-{
-    pl_param param = pl_param_at(&weights->shape, slot);
-    if (param.layer < 0)
-        snprintf(name, PL_GGUF_NAME_BYTES, "%s", gguf_names[param.kind]);
-    else
-        snprintf(name, PL_GGUF_NAME_BYTES, "blk.%d.%s", param.layer,
-                 gguf_names[param.kind]);
 }

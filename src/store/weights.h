@@ -45,8 +45,7 @@ typedef struct pl_weights {
 
 enum { PL_WEIGHTS_SCRATCH = 256 * 1024 };
 
-/* A Hugging Face GPT-2 folder, as pretrained.h reads it. What can't
- * be said in GPT-2's other formats is PL_E_UNSUPPORTED. */
+/* A Hugging Face GPT-2 folder, as pretrained.h reads it. */
 PL_MUST_CHECK pl_status pl_weights_open_folder(pl_weights *weights,
                                                const char *folder,
                                                pl_heap *heap, pl_error *err);
@@ -82,10 +81,6 @@ PL_MUST_CHECK pl_status pl_weights_rows(const pl_weights *weights, size_t slot,
 
 /* The key of a GGUF that says false where a model has no biases. */
 #define PL_WEIGHTS_GGUF_BIAS "plimsoll.bias"
-
-/* The name of a slot in a GGUF. */
-void pl_weights_gguf_name(const pl_weights *weights, size_t slot,
-                          char name[PL_GGUF_NAME_BYTES]);
 
 /* ---- vocabularies in GGUF ---- */
 

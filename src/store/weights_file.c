@@ -24,7 +24,6 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
 {
     pl_shape *s = &w->shape;
     const pl_gguf *gguf = &w->gguf;
-    int64_t inner = 0;
     const struct {
         const char *key;
         int64_t most;
@@ -42,10 +41,10 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
                                     &value, err);
         *sizes[i].out = (size_t)value;
     }
+    int64_t inner = (int64_t)pl_dim_size(s, PL_DIM_MLP);
     if (!status && pl_gguf_find_key(gguf, "gpt2.feed_forward_length"))
-        status = pl_gguf_want_whole(gguf, "gpt2.feed_forward_length",
-                                    4 * (int64_t)s->C, 4 * (int64_t)s->C,
-                                    &inner, err);
+        status = pl_gguf_want_whole(gguf, "gpt2.feed_forward_length", inner,
+                                    inner, &inner, err);
     if (status)
         return status;
     const char *path = pl_path_shown(gguf->file.path);
@@ -74,9 +73,10 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
 
 static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
 {
-    char name[PL_GGUF_NAME_BYTES];
     pl_weights_dims dims = pl_weights_size(w, slot, PL_WEIGHTS_OUT_IN);
-    pl_weights_gguf_name(w, slot, name);
+    pl_param param = pl_param_at(&w->shape, slot);
+    pl_param_name gguf = pl_param_gguf_name(&param);
+    const char *name = gguf.text;
     const pl_gguf_tensor *t = pl_gguf_find(&w->gguf, name);
     if (!t)
         return pl_fail(err, PL_E_FORMAT, "%s: there is no tensor %s",
@@ -102,13 +102,14 @@ static pl_status drop_equal_head(pl_weights *w, pl_error *err)
     pl_status status = PL_OK;
     if (w->shape.head == PL_HEAD_TIED || some == 0)
         return PL_OK;
-    size_t head = pl_param_slot(&w->shape, PL_HEAD_W, -1);
+    size_t head = pl_param_slot(&w->shape, PL_HEAD_W, -1),
+           tokens = pl_param_slot(&w->shape, PL_WTE, -1);
     for (size_t row = 0; row < w->shape.V && !status; row += some) {
         some = some < w->shape.V - row ? some : w->shape.V - row;
         status = pl_weights_rows(w, head, PL_WEIGHTS_OUT_IN, row, some,
                                  w->scratch, err);
         if (!status)
-            status = pl_weights_rows(w, 0, PL_WEIGHTS_OUT_IN, row, some,
+            status = pl_weights_rows(w, tokens, PL_WEIGHTS_OUT_IN, row, some,
                                      w->scratch + PART, err);
         if (!status && memcmp(w->scratch, w->scratch + PART,
                               some * cols * sizeof *w->scratch) != 0)
@@ -146,10 +147,6 @@ static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
 
 /* ---- llm.c ---- */
 
-/* Its tensors are in the order of our table. */
-_Static_assert((int)PL_LLMC_TENSORS == (int)PL_HEAD_W,
-               "one of llm.c's tensors for each kind of weight");
-
 static pl_status open_llmc(pl_weights *w, const char *path, const pl_log *log,
                            pl_heap *heap, pl_error *err)
 {
@@ -176,7 +173,8 @@ static pl_status open_llmc(pl_weights *w, const char *path, const pl_log *log,
     int is_f32 = w->llmc.version == PL_LLMC_F32;
     for (size_t slot = 0; !status && slot < pl_param_slots(&w->shape); slot++) {
         pl_param param = pl_param_at(&w->shape, slot);
-        pl_llmc_tensor t = pl_llmc_tensor_at(s, param.kind);
+        pl_llmc_tensor t = pl_llmc_tensor_at(s,
+                                             (size_t)pl_param_llmc(param.kind));
         uint64_t layer = param.layer < 0 ? 0 : (uint64_t)param.layer;
         uint64_t first = t.first + layer * t.rows * t.cols;
         w->entries[slot] = (pl_weights_entry){

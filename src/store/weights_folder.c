@@ -16,14 +16,7 @@ static pl_status open_config(pl_weights *w, const char *folder, pl_heap *heap,
     w->epsilon = config.epsilon;
     w->dropout = config.dropout;
     w->end_token = config.end_token;
-    if (w->shape.A == w->shape.C)
-        return PL_OK;
-    return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: this model has a head_dim of its own: n_head %zu "
-                   "heads don't share its n_embd %zu channels, as GPT-2's do, "
-                   "so no other program could run it. Train with n_embd a "
-                   "multiple of n_head, and no head_dim",
-                   pl_path_shown(folder), w->shape.H, w->shape.C);
+    return PL_OK;
 }
 
 /* ---- tensors ---- */

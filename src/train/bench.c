@@ -17,9 +17,13 @@ double pl_bench_train_flops(const pl_shape *shape)
 
 double pl_bench_eval_flops(const pl_shape *shape, size_t T)
 {
-    const double L = (double)shape->L, C = (double)shape->C,
-                 A = (double)shape->A;
-    const double N = 12.0 * L * C * C + (double)shape->V * C;
+    const double L = (double)shape->L, A = (double)shape->A;
+    double N = 0.0; /* weights that a product reads */
+    for (size_t i = 0; i < pl_param_slots(shape); i++) {
+        pl_param param = pl_param_at(shape, i);
+        if (pl_param_is_factor(shape, &param))
+            N += (double)param.rows * (double)param.cols;
+    }
     return 2.0 * N + 2.0 * L * A * (double)T;
 }
 
@@ -34,9 +38,7 @@ double pl_bench_sample_bytes(const pl_gpt *gpt)
         pl_param param = pl_param_at(s, i);
         pl_buffer_id read = gpt->copies[i] != PL_NO_BUFFER ? gpt->copies[i]
                                                            : gpt->weights[i];
-        int looked_up = param.kind == PL_WPE ||
-                        (param.kind == PL_WTE && s->head == PL_HEAD_OWN);
-        if (param.is_2d && !looked_up)
+        if (pl_param_is_factor(s, &param))
             bytes += (double)gpt->graph.buffers[read].bytes;
     }
     return bytes;

@@ -112,6 +112,15 @@ expect 0 "${train[@]}" --dataset=cats --out_dir=own --head_dim=8 --max_iters=1
 expect 6 "$PLIMSOLL" export own --out=own.gguf
 says 'head_dim of its own'
 [ ! -e own.gguf ] || fail "a file of what can't be"
+expect 6 "$PLIMSOLL" export own --out=own.bin
+says "so llm.c could not run it"
+# as a folder of ours it goes on
+expect 0 "$PLIMSOLL" export own --format=hf --out=own-folder
+grep -q '"model_type": "plimsoll_gpt2"' own-folder/config.json
+expect 0 "${train[@]}" --dataset=cats --init_from=own-folder --out_dir=own-on \
+    --max_iters=0
+expect 0 "$PLIMSOLL" export own-on --format=hf --out=own-again
+cmp own-folder/model.safetensors own-again/model.safetensors
 
 # a disk that takes no more: said, and nothing is left
 for name in full.gguf full.bin full-folder; do

@@ -12,7 +12,8 @@ finds is the error of our own arithmetic alone. Dropout uses our own masks
 (src/kernels/kernels.h states them), multiplied in by hand.
 
 Tensors of a model fixture (case_*.safetensors):
-  config.*            I32 [1], named as nanoGPT names them; T <= block_size
+  config.*            I32 [1], named as nanoGPT names them; T <= block_size;
+                      rmsnorm only where it is 1
   dropout             F64 [1]
   tokens              I32 [batch, T + 1]
   transformer.*       the weights; lm_head.weight where the head isn't tied
@@ -103,10 +104,11 @@ class Model:
     """A GPT-2 over a dict of weights, biases optional."""
 
     def __init__(self, n_layer, n_head, head_dim, n_embd, vocab_size,
-                 block_size, bias, gelu_tanh, own_head=False):
+                 block_size, bias, gelu_tanh, own_head=False, rmsnorm=False):
         self.L, self.H, self.D, self.C = n_layer, n_head, head_dim, n_embd
         self.V, self.block, self.bias = vocab_size, block_size, bias
         self.approximate = "tanh" if gelu_tanh else "none"
+        self.rmsnorm = rmsnorm
         self.head = "lm_head.weight" if own_head else "transformer.wte.weight"
 
     def shapes(self):
@@ -119,10 +121,10 @@ class Model:
                     ("attn.c_proj", A, C), ("ln_2", C, None),
                     ("mlp.c_fc", C, 4 * C), ("mlp.c_proj", 4 * C, C)]:
                 yield f"h.{l}.{name}.weight", (rows, cols) if cols else (rows,)
-                if self.bias:
+                if self.bias and (cols or not self.rmsnorm):
                     yield f"h.{l}.{name}.bias", (cols or rows,)
         yield "ln_f.weight", (C,)
-        if self.bias:
+        if self.bias and not self.rmsnorm:
             yield "ln_f.bias", (C,)
 
     def weights(self, random, std, spread):
@@ -146,6 +148,9 @@ class Model:
         return y + w[f"transformer.{name}.bias"] if self.bias else y
 
     def norm(self, w, name, x):
+        if self.rmsnorm:
+            return torch.nn.functional.rms_norm(
+                x, (self.C,), w[f"transformer.{name}.weight"], 1e-5)
         return torch.nn.functional.layer_norm(
             x, (self.C,), w[f"transformer.{name}.weight"],
             w.get(f"transformer.{name}.bias"), 1e-5)
@@ -207,12 +212,15 @@ def config_tensors(**numbers):
 
 def make_case(name, *, n_layer=2, n_head, head_dim, n_embd, vocab_size=61,
               block_size, T=None, batch, bias, gelu_tanh=False, own_head=False,
-              dropout=0.0, seed=1337, step=0, first_sequence=0, random_seed):
+              rmsnorm=False, dropout=0.0, seed=1337, step=0, first_sequence=0,
+              random_seed):
     random = np.random.default_rng(random_seed)
     T = T or block_size
     shape = dict(n_layer=n_layer, n_head=n_head, head_dim=head_dim,
                  n_embd=n_embd, vocab_size=vocab_size, block_size=block_size,
                  bias=bias, gelu_tanh=gelu_tanh)
+    if rmsnorm:  # the others' files stay as they are
+        shape["rmsnorm"] = True
     model = Model(**shape, own_head=own_head)
     w = model.weights(random, std=0.25, spread=0.1)
     tokens = torch.from_numpy(random.integers(0, vocab_size, (batch, T + 1)))
@@ -347,6 +355,11 @@ make_case("long", n_layer=1, n_head=2, head_dim=17, n_embd=34, vocab_size=67,
           random_seed=7)
 make_case("own_head", n_head=2, head_dim=6, n_embd=12, block_size=9, batch=3,
           bias=True, own_head=True, dropout=0.1, step=2, random_seed=11)
+make_case("rmsnorm", n_head=3, head_dim=6, n_embd=18, block_size=11, batch=3,
+          bias=True, rmsnorm=True, dropout=0.1, step=3, random_seed=12)
+make_case("rmsnorm_no_bias", n_head=2, head_dim=11, n_embd=22, block_size=9,
+          batch=2, bias=False, rmsnorm=True, gelu_tanh=True, own_head=True,
+          random_seed=13)
 make_adamw("adamw_first", lr=1e-3, betas=(0.9, 0.95), eps=1e-8, decay=0.1,
            clip=1.0, t=0, random_seed=8)
 make_adamw("adamw_later", lr=6e-4, betas=(0.9, 0.999), eps=1e-8, decay=0.0,

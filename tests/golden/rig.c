@@ -32,6 +32,8 @@ static pl_shape shape_of(fixture *f)
                                                      : PL_ACT_GELU,
     };
     s.A = s.H * s.D;
+    s.norm = pl_safetensors_find(&f->file, "config.rmsnorm") ? PL_NORM_RMS
+                                                             : PL_NORM_LAYER;
     s.head = pl_safetensors_find(&f->file, "lm_head.weight") ? PL_HEAD_OWN
                                                              : PL_HEAD_TIED;
     return s;

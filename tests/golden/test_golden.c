@@ -16,8 +16,9 @@
 static const double tolerance = 1e-5;
 
 static const char *const cases[] = {
-    "case_bias",  "case_no_bias",  "case_gelu_tanh", "case_dropout",
-    "case_short", "case_head_dim", "case_long",      "case_own_head",
+    "case_bias",    "case_no_bias",         "case_gelu_tanh", "case_dropout",
+    "case_short",   "case_head_dim",        "case_long",      "case_own_head",
+    "case_rmsnorm", "case_rmsnorm_no_bias",
 };
 
 /* Calls fn for every case, with every kernel set, on one and two threads. */

@@ -56,6 +56,12 @@ static void the_flops_of_a_token_are_counted(void **state)
                 2 * N + 2.0 * 2 * 24 * 16);
     assert_true(pl_bench_train_flops(&session.run.shape) ==
                 6 * N + 6.0 * 2 * 24 * 16);
+    pl_shape wide = session.run.shape; /* attention that isn't C wide */
+    wide.D = 10;
+    wide.A = wide.H * wide.D;
+    const double A = (double)wide.A,
+                 own = 2 * (4 * A * 24 + 8 * 24 * 24) + 61.0 * 24;
+    assert_true(pl_bench_eval_flops(&wide, 16) == 2 * own + 2.0 * 2 * A * 16);
 }
 
 /* All matrices but the positions, and half a window of keys and values. */

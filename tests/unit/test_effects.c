@@ -44,6 +44,7 @@ static const struct other {
     [PL_KEY_dropout] = { "0.2", NULL },
     [PL_KEY_bias] = { "False", NULL },
     [PL_KEY_tie_word_embeddings] = { "False", NULL },
+    [PL_KEY_norm] = { "rmsnorm", NULL },
     [PL_KEY_activation] = { "gelu_tanh", NULL },
     [PL_KEY_learning_rate] = { "0.02", NULL },
     [PL_KEY_weight_decay] = { "0.2", NULL },

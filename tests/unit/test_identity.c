@@ -54,6 +54,7 @@ static const struct {
     { "seed", "1337 1 2 3 4294967295" },
     { "optimizer_state", "float32 float32 8bit" },
     { "weights", "float32 float32 bf16" },
+    { "norm", "layernorm rmsnorm" },
 };
 enum { RUN_KNOBS = sizeof run_knobs / sizeof run_knobs[0] };
 

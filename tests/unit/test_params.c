@@ -140,6 +140,89 @@ static void two_dimensions_are_a_matter_of_the_table(void **state)
         pl_param_at(&shape, pl_param_slot(&shape, PL_LNF_W, -1)).is_2d);
 }
 
+/* By name: what is added to x.weight is x.bias, and nothing else is. */
+static void a_weight_knows_its_bias(void **state)
+{
+    (void)state;
+    pl_shape shape = make_shape(2, 2, 8, 11, 5, PL_BIAS_ALL);
+    int linked[PL_PARAM_KINDS] = { 0 };
+    shape.head = PL_HEAD_OWN;
+    for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
+        pl_param param = pl_param_at(&shape, slot);
+        pl_param_kind kind = pl_param_bias(param.kind);
+        assert_int_equal(kind != PL_NO_PARAM, param.role == PL_ROLE_PRODUCT ||
+                                                  param.role == PL_ROLE_NORM);
+        if (kind == PL_NO_PARAM)
+            continue;
+        pl_param bias = pl_param_at(&shape,
+                                    pl_param_slot(&shape, kind, param.layer));
+        pl_param_name name = pl_param_name_of(&param);
+        char *end = strstr(name.text, ".weight");
+        assert_non_null(end);
+        memcpy(end, ".bias", sizeof ".bias");
+        assert_string_equal(pl_param_name_of(&bias).text, name.text);
+        assert_true(bias.is_bias);
+        assert_int_equal(bias.rows, param.is_2d ? param.cols : param.rows);
+        linked[kind]++;
+    }
+    for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
+        pl_param param = pl_param_at(&shape, slot);
+        assert_int_equal(linked[param.kind] > 0, param.is_bias);
+    }
+}
+
+static void matrices_are_decayed_and_products_read_them(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        pl_shape shape = make_shape(2, 2, 8, 11, 5, PL_BIAS_ALL);
+        shape.head = own ? PL_HEAD_OWN : PL_HEAD_TIED;
+        for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
+            pl_param param = pl_param_at(&shape, slot);
+            assert_int_equal(param.group == PL_PARAM_DECAYED, param.is_2d);
+            int looked_up = param.kind == PL_WPE ||
+                            (own && param.kind == PL_WTE);
+            assert_int_equal(pl_param_is_factor(&shape, &param),
+                             param.is_2d && !looked_up);
+        }
+    }
+}
+
+static void other_programs_names_are_in_the_table(void **state)
+{
+    (void)state;
+    static const struct {
+        pl_param_kind kind;
+        int layer;
+        const char *gguf;
+        int llmc;
+    } cases[] = {
+        { PL_WTE, -1, "token_embd.weight", 0 },
+        { PL_WPE, -1, "position_embd.weight", 1 },
+        { PL_LN1_B, 1, "blk.1.attn_norm.bias", 3 },
+        { PL_QKV_W, 1, "blk.1.attn_qkv.weight", 4 },
+        { PL_ATT_W, 0, "blk.0.attn_output.weight", 6 },
+        { PL_LN2_W, 0, "blk.0.ffn_norm.weight", 8 },
+        { PL_FC_B, 1, "blk.1.ffn_up.bias", 11 },
+        { PL_MLP_W, 1, "blk.1.ffn_down.weight", 12 },
+        { PL_LNF_B, -1, "output_norm.bias", 15 },
+        { PL_HEAD_W, -1, "output.weight", -1 },
+    };
+    pl_shape shape = make_shape(2, 2, 8, 11, 5, PL_BIAS_ALL);
+    shape.head = PL_HEAD_OWN;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pl_param param = pl_param_at(
+            &shape, pl_param_slot(&shape, cases[i].kind, cases[i].layer));
+        assert_string_equal(pl_param_gguf_name(&param).text, cases[i].gguf);
+        assert_int_equal(pl_param_llmc(cases[i].kind), cases[i].llmc);
+        assert_int_equal(pl_param_is_layered(cases[i].kind),
+                         cases[i].layer >= 0);
+    }
+    for (int at = 0; at < 16; at++) /* each of llm.c's is one of ours */
+        assert_int_equal(pl_param_llmc(pl_param_of_llmc(at)), at);
+    assert_int_equal(pl_param_of_llmc(16), PL_NO_PARAM);
+}
+
 static void biases_are_absent_from_a_model_without(void **state)
 {
     (void)state;
@@ -151,10 +234,32 @@ static void biases_are_absent_from_a_model_without(void **state)
         pl_param param = pl_param_at(&with, slot);
         assert_true(pl_param_present(&with, &param));
         assert_int_equal(pl_param_present(&without, &param), !param.is_bias);
+        assert_true(pl_param_is_written(&without, &param));
         absent += param.is_bias ? param.rows * param.cols : 0;
     }
     assert_int_equal(absent, 2 * (8 + 24 + 8 + 8 + 32 + 8) + 8);
     assert_int_equal(pl_param_count(&with), pl_param_count(&without) + absent);
+}
+
+/* Nor do files have one, which for other models are zeros. */
+static void rmsnorm_has_no_bias(void **state)
+{
+    (void)state;
+    for (int bias = 0; bias < 2; bias++) {
+        pl_shape shape = make_shape(2, 2, 8, 11, 5,
+                                    bias ? PL_BIAS_ALL : PL_BIAS_NONE);
+        size_t with_layernorm = pl_param_count(&shape);
+        shape.norm = PL_NORM_RMS;
+        for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
+            pl_param param = pl_param_at(&shape, slot);
+            int is_norms = strstr(pl_param_name_of(&param).text, "ln_") != NULL,
+                absent = param.is_bias && (is_norms || !bias);
+            assert_int_equal(pl_param_present(&shape, &param), !absent);
+            assert_int_equal(pl_param_is_written(&shape, &param), !absent);
+        }
+        assert_int_equal(pl_param_count(&shape) + (bias ? 5 * 8 : 0),
+                         with_layernorm);
+    }
 }
 
 static void counts_are_nanogpts(void **state)
@@ -324,6 +429,10 @@ int main(void)
         cmocka_unit_test(shapes_are_hugging_faces),
         cmocka_unit_test(two_dimensions_are_a_matter_of_the_table),
         cmocka_unit_test(biases_are_absent_from_a_model_without),
+        cmocka_unit_test(a_weight_knows_its_bias),
+        cmocka_unit_test(rmsnorm_has_no_bias),
+        cmocka_unit_test(matrices_are_decayed_and_products_read_them),
+        cmocka_unit_test(other_programs_names_are_in_the_table),
         cmocka_unit_test(counts_are_nanogpts),
         cmocka_unit_test(weights_begin_normal_and_the_residual_ones_smaller),
         cmocka_unit_test(norms_begin_as_ones_and_biases_as_zeros),

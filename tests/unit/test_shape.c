@@ -205,6 +205,89 @@ static void attention_of_absurd_width_is_refused(void **state)
     assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_OK);
 }
 
+/* ---- the table ---- */
+
+static void the_table_s_words_are_what_its_keys_take(void **state)
+{
+    (void)state;
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        const pl_shape_info *row = pl_shape_row((pl_shape_field)i);
+        const char *const *words = row->words;
+        size_t count = 0;
+        while (count < PL_SHAPE_MAX_WORDS && words[count])
+            count++;
+        assert_int_equal(pl_shape_find(row->key), i);
+        switch (row->kind) {
+        case PL_SHAPE_SIZE:
+            assert_int_equal(count, 0);
+            break;
+        case PL_SHAPE_FLAG:
+            assert_int_equal(count, 2);
+            break;
+        case PL_SHAPE_CHOICE:
+            for (size_t w = 0; w < count; w++)
+                assert_string_equal(pl_key_row(row->key)->choices[w], words[w]);
+            assert_null(pl_key_row(row->key)->choices[count]);
+            break;
+        }
+    }
+}
+
+static void a_field_is_its_key_s_value_and_back(void **state)
+{
+    (void)state;
+    make();
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        pl_shape_field field = (pl_shape_field)i;
+        const pl_shape_info *row = pl_shape_row(field);
+        pl_shape other = shape;
+        pl_value value = pl_shape_value(&shape, field);
+        pl_value held = pl_config_get(&cfg, row->key);
+        if (held.kind != PL_VALUE_NONE)
+            assert_int_equal(value.kind, held.kind);
+        pl_shape_set(&other, field, pl_shape_get(&shape, field) ? 0 : 1);
+        assert_int_not_equal(pl_shape_get(&other, field),
+                             pl_shape_get(&shape, field));
+        pl_shape_assign(&other, field, &value);
+        assert_int_equal(pl_shape_get(&other, field),
+                         pl_shape_get(&shape, field));
+    }
+    assert_int_equal(pl_shape_find(PL_KEY_dropout), PL_SHAPE_FIELDS);
+}
+
+static void what_gpt2_can_t_say_is_named(void **state)
+{
+    (void)state;
+    cfg.bias = true;
+    cfg.tie_word_embeddings = false;
+    make();
+    assert_int_equal(pl_shape_not_gpt2(&shape), PL_SHAPE_FIELDS);
+    cfg.head_dim = 40;
+    make();
+    assert_int_equal(pl_shape_not_gpt2(&shape), PL_SHAPE_D);
+    shape.norm = PL_NORM_RMS; /* before the heads: these alone are a GPT-2's */
+    assert_int_equal(pl_shape_not_gpt2(&shape), PL_SHAPE_norm);
+}
+
+static void dimensions_are_those_of_the_shape(void **state)
+{
+    (void)state;
+    cfg.head_dim = 10;
+    make_wide(48, 4);
+    static const struct {
+        pl_dim dim;
+        size_t size;
+    } cases[] = { { PL_DIM_1, 1 },     { PL_DIM_V, PL_VOCAB_GPT2 },
+                  { PL_DIM_T, 1024 },  { PL_DIM_C, 48 },
+                  { PL_DIM_H, 4 },     { PL_DIM_A, 40 },
+                  { PL_DIM_QKV, 120 }, { PL_DIM_MLP, 192 },
+                  { PL_DIM_STATS, 2 } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(pl_dim_size(&shape, cases[i].dim), cases[i].size);
+    shape.norm = PL_NORM_RMS; /* has no mean to keep */
+    assert_int_equal(pl_dim_size(&shape, PL_DIM_STATS), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -220,6 +303,10 @@ int main(void)
         TEST(the_vocabulary_is_the_tokenizers_or_a_larger_one),
         TEST(a_vocabulary_below_the_tokenizers_is_refused),
         TEST(attention_of_absurd_width_is_refused),
+        TEST(the_table_s_words_are_what_its_keys_take),
+        TEST(a_field_is_its_key_s_value_and_back),
+        TEST(what_gpt2_can_t_say_is_named),
+        TEST(dimensions_are_those_of_the_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,93 @@
+/* rmsnorm.c: rows on their own; the weights' gradients by columns. */
+#include "kernels/plain/convert.h"
+#include "kernels/plain/lanes.h"
+#include "kernels/plain/plain.h"
+#include "kernels/plain/share.h"
+
+static const float eps = 1e-5f;
+
+/* Elements that pass through the stack on their way to 16 bits. */
+enum { PIECE = 256 };
+
+/* Elements of one row, from the first that each pointer points to. */
+static void normalise(float *restrict y, const float *restrict x,
+                      const float *restrict weight, size_t count, float rstd)
+{
+    for (size_t c = 0; c < count; c++)
+        y[c] = x[c] * rstd * weight[c];
+}
+
+void PL_K(rmsnorm)(const pl_rmsnorm *args, int ith, int nth)
+{
+    const size_t C = args->C;
+    float piece[PIECE];
+    size_t begin, end;
+    pl_threads_slice(args->rows, ith, nth, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        const float *x = args->x + r * C;
+        void *y = pl_storage_at(args->y, r * C, args->y_storage);
+        const float square = lanes_squares(x, C, 0) / (float)C;
+        const float rstd = 1.0f / sqrtf(square + eps);
+        if (args->y_storage == PL_STORE_F32)
+            normalise(y, x, args->weight, C, rstd);
+        else
+            for (size_t c = 0; c < C; c += PIECE) {
+                const size_t count = C - c < PIECE ? C - c : PIECE;
+                normalise(piece, x + c, args->weight + c, count, rstd);
+                narrow(pl_storage_at(y, c, args->y_storage), piece, count,
+                       args->y_storage);
+            }
+        args->rstd[r] = rstd;
+    }
+}
+
+/* The sum of g * h over elements [j, j + 16) or, at the end, fewer. */
+PL_INLINE void sum_step(lanes x, lanes dy, lanes w, float rstd, lanes *sum_gh)
+{
+    PL_UNROLL
+    for (int i = 0; i < LANE_VECTORS; i++)
+        sum_gh->at[i] = v_fma(dy.at[i] * w.at[i], x.at[i] * rstd,
+                              sum_gh->at[i]);
+}
+
+static void dx_row(const pl_rmsnorm_bwd *args, size_t r)
+{
+    const size_t C = args->C;
+    const float *restrict x = args->x + r * C, *restrict dy = args->dy + r * C,
+                          *restrict weight = args->weight;
+    float *restrict dx = args->dx + r * C;
+    const float rstd = args->rstd[r];
+    lanes sum_gh = lanes_all(0);
+    size_t j = 0;
+    for (; j + LANES <= C; j += LANES)
+        sum_step(lanes_load(x + j), lanes_load(dy + j), lanes_load(weight + j),
+                 rstd, &sum_gh);
+    if (j < C)
+        sum_step(lanes_load_part(x + j, C - j, 0),
+                 lanes_load_part(dy + j, C - j, 0),
+                 lanes_load_part(weight + j, C - j, 0), rstd, &sum_gh);
+    const float mean_gh = lanes_total(sum_gh) / (float)C;
+    if (args->accumulate)
+        for (size_t c = 0; c < C; c++)
+            dx[c] += fma1(x[c] * rstd, -mean_gh, dy[c] * weight[c]) * rstd;
+    else
+        for (size_t c = 0; c < C; c++)
+            dx[c] = fma1(x[c] * rstd, -mean_gh, dy[c] * weight[c]) * rstd;
+}
+
+void PL_K(rmsnorm_bwd)(const pl_rmsnorm_bwd *args, int ith, int nth)
+{
+    size_t begin, end;
+    pl_threads_slice(args->rows, ith, nth, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        dx_row(args, r);
+    share_elements(args->C, ith, nth, &begin, &end);
+    for (size_t r = 0; r < args->rows; r++) {
+        const float *restrict x = args->x + r * args->C, *restrict dy =
+                                                             args->dy +
+                                                             r * args->C;
+        float *restrict dweight = args->dweight;
+        for (size_t c = begin; c < end; c++)
+            dweight[c] = fma1(dy[c], x[c] * args->rstd[r], dweight[c]);
+    }
+}

@@ -1,0 +1,129 @@
+/* shape_json.c: see shape_json.h. */
+#include "store/shape_json.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 256 };
+
+static const char *const *words_of(pl_shape_field field, pl_shape_file file)
+{
+    const pl_shape_info *row = pl_shape_row(field);
+    return row->in[file].words[0] ? row->in[file].words : row->words;
+}
+
+/* ---- writing ---- */
+
+void pl_shape_json_put(pl_json_text *j, const pl_shape *shape,
+                       pl_shape_field field, pl_shape_file file)
+{
+    const pl_shape_info *row = pl_shape_row(field);
+    const char *name = row->in[file].name;
+    const size_t value = pl_shape_get(shape, field);
+    char word[TEXT_BYTES];
+    if (row->kind == PL_SHAPE_SIZE) {
+        pl_json_text_whole(j, name, value);
+        return;
+    }
+    snprintf(word, sizeof word, "%s", words_of(field, file)[value]);
+    word[strcspn(word, "|")] = '\0';
+    if (row->kind == PL_SHAPE_CHOICE)
+        pl_json_text_string(j, name, word);
+    else
+        pl_json_text_raw(j, name, strcmp(word, "True") == 0 ? "true" : "false");
+}
+
+/* ---- reading ---- */
+
+/* Whether `word` is one of `several`, "a|b|c". */
+static int is_among(const char *several, const char *word)
+{
+    const size_t bytes = strlen(word);
+    while (*several) {
+        size_t length = strcspn(several, "|");
+        if (length == bytes && memcmp(several, word, bytes) == 0)
+            return 1;
+        several += length + (several[length] == '|');
+    }
+    return 0;
+}
+
+/* "gelu" or "gelu_new": the first names of all values. */
+static void list_words(const char *const *words, char text[TEXT_BYTES])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < PL_SHAPE_MAX_WORDS && words[i]; i++) {
+        int n = snprintf(text + used, TEXT_BYTES - used, "%s\"%.*s\"",
+                         i ? " or " : "", (int)strcspn(words[i], "|"),
+                         words[i]);
+        if (n < 0 || (size_t)n >= TEXT_BYTES - used)
+            return;
+        used += (size_t)n;
+    }
+}
+
+static pl_status read_word(const json_t *value, pl_shape *shape,
+                           pl_shape_field field, pl_shape_file file,
+                           const char *name, pl_error *err)
+{
+    const char *const *words = words_of(field, file);
+    const char *entry = pl_shape_row(field)->in[file].name;
+    const int is_flag = pl_shape_row(field)->kind == PL_SHAPE_FLAG;
+    const char *word = !is_flag               ? json_string_value(value)
+                       : json_is_true(value)  ? "True"
+                       : json_is_false(value) ? "False"
+                                              : NULL;
+    char accepted[TEXT_BYTES];
+    for (size_t i = 0; word && i < PL_SHAPE_MAX_WORDS && words[i]; i++)
+        if (is_among(words[i], word)) {
+            pl_shape_set(shape, field, i);
+            return PL_OK;
+        }
+    if (is_flag)
+        return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" must be true or false",
+                       name, entry);
+    list_words(words, accepted);
+    if (file == PL_IN_STATE || !word)
+        return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" must be %s", name, entry,
+                       accepted);
+    return pl_fail(err, PL_E_UNSUPPORTED,
+                   "%s: \"%s\" is something that Plimsoll's GPT-2 does not "
+                   "compute: it must be %s",
+                   name, entry, accepted);
+}
+
+static pl_status read_size(const json_t *value, pl_shape *shape,
+                           pl_shape_field field, pl_shape_file file,
+                           const char *name, pl_error *err)
+{
+    const pl_shape_info *row = pl_shape_row(field);
+    const double most = pl_key_row(row->key)->max;
+    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+        (uint64_t)json_integer_value(value) > (uint64_t)most)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: \"%s\" must be a whole number from 1 to %.0f", name,
+                       row->in[file].name, most);
+    pl_shape_set(shape, field, (size_t)json_integer_value(value));
+    return PL_OK;
+}
+
+pl_status pl_shape_json_read(const json_t *object, pl_shape *shape,
+                             pl_shape_field field, pl_shape_file file,
+                             const char *name, pl_error *err)
+{
+    const pl_shape_info *row = pl_shape_row(field);
+    const pl_shape_entry *entry = &row->in[file];
+    const json_t *value = json_object_get(object, entry->name);
+    const int absent = !value || json_is_null(value);
+    if (absent && entry->absent == PL_SHAPE_DERIVED)
+        return PL_OK;
+    if (absent && entry->absent != PL_SHAPE_NEEDED) {
+        pl_shape_set(shape, field, (size_t)entry->absent);
+        return PL_OK;
+    }
+    return row->kind == PL_SHAPE_SIZE
+               ? read_size(value, shape, field, file, name, err)
+               : read_word(value, shape, field, file, name, err);
+}

@@ -1,0 +1,176 @@
+#include "store/shape_json.h"
+#include "support/asserts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static pl_error err;
+
+static json_t *parse(const char *text)
+{
+    json_t *root = NULL;
+    assert_int_equal(pl_json_parse(text, strlen(text), "x", &root, &err),
+                     PL_OK);
+    return root;
+}
+
+/* The values that a field may have; of sizes, some. */
+static size_t count_values(pl_shape_field field)
+{
+    const pl_shape_info *row = pl_shape_row(field);
+    size_t n = 0;
+    while (row->kind != PL_SHAPE_SIZE && n < PL_SHAPE_MAX_WORDS &&
+           row->words[n])
+        n++;
+    return row->kind == PL_SHAPE_SIZE ? 3 : n;
+}
+
+static void every_value_comes_back_from_either_file(void **state)
+{
+    (void)state;
+    for (int file = 0; file < PL_SHAPE_FILES; file++)
+        for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+            pl_shape_field field = (pl_shape_field)i;
+            size_t first = pl_shape_row(field)->kind == PL_SHAPE_SIZE;
+            for (size_t v = first; v < first + count_values(field); v++) {
+                char text[256];
+                pl_shape shape = { 0 }, back = { 0 };
+                pl_json_text j = pl_json_text_begin(text, sizeof text);
+                pl_shape_set(&shape, field, v);
+                pl_shape_json_put(&j, &shape, field, (pl_shape_file)file);
+                assert_int_equal(pl_json_text_end(&j, &err), PL_OK);
+                json_t *root = parse(text);
+                pl_shape_set(&back, field, v + 1);
+                assert_int_equal(pl_shape_json_read(root, &back, field,
+                                                    (pl_shape_file)file, "x",
+                                                    &err),
+                                 PL_OK);
+                assert_int_equal(pl_shape_get(&back, field), v);
+                json_decref(root);
+            }
+        }
+}
+
+static void absent_entries_mean_what_earlier_versions_had(void **state)
+{
+    (void)state;
+    static const struct {
+        pl_shape_field field;
+        pl_shape_file file;
+        int value; /* or PL_SHAPE_NEEDED */
+    } cases[] = {
+        { PL_SHAPE_L, PL_IN_STATE, PL_SHAPE_NEEDED },
+        { PL_SHAPE_bias, PL_IN_STATE, PL_SHAPE_NEEDED },
+        { PL_SHAPE_activation, PL_IN_STATE, PL_SHAPE_NEEDED },
+        { PL_SHAPE_head, PL_IN_STATE, PL_HEAD_TIED },
+        { PL_SHAPE_norm, PL_IN_STATE, PL_NORM_LAYER },
+        { PL_SHAPE_norm, PL_IN_HF, PL_NORM_LAYER },
+        { PL_SHAPE_T, PL_IN_HF, PL_SHAPE_NEEDED },
+        { PL_SHAPE_bias, PL_IN_HF, PL_BIAS_ALL },
+        { PL_SHAPE_activation, PL_IN_HF, PL_ACT_GELU_TANH },
+        { PL_SHAPE_head, PL_IN_HF, PL_HEAD_TIED },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int null = 0; null < 2; null++) {
+            pl_shape shape = { 0 };
+            char text[128];
+            const pl_shape_info *row = pl_shape_row(cases[i].field);
+            snprintf(text, sizeof text, "{\"%s\": null}",
+                     null ? row->in[cases[i].file].name : "other");
+            json_t *root = parse(text);
+            pl_shape_set(&shape, cases[i].field, 7);
+            pl_status status = pl_shape_json_read(root, &shape, cases[i].field,
+                                                  cases[i].file, "x", &err);
+            json_decref(root);
+            if (cases[i].value == PL_SHAPE_NEEDED) {
+                assert_int_equal(status, PL_E_FORMAT);
+                assert_contains(err.text, row->in[cases[i].file].name);
+                continue;
+            }
+            assert_int_equal(status, PL_OK);
+            assert_int_equal(pl_shape_get(&shape, cases[i].field),
+                             (size_t)cases[i].value);
+        }
+}
+
+static void what_is_no_value_is_refused_by_its_entry(void **state)
+{
+    (void)state;
+    static const struct {
+        pl_shape_field field;
+        pl_shape_file file;
+        const char *text, *words;
+        pl_status status;
+    } cases[] = {
+        { PL_SHAPE_L, PL_IN_STATE, "{\"n_layer\": 0}",
+          "\"n_layer\" must be a whole number from 1 to 1000", PL_E_FORMAT },
+        { PL_SHAPE_L, PL_IN_STATE, "{\"n_layer\": 1001}", "from 1 to 1000",
+          PL_E_FORMAT },
+        { PL_SHAPE_V, PL_IN_STATE, "{\"vocab_size\": 2000000000}",
+          "from 1 to 1073741824", PL_E_FORMAT },
+        { PL_SHAPE_T, PL_IN_HF, "{\"n_positions\": \"8\"}", "\"n_positions\"",
+          PL_E_FORMAT },
+        { PL_SHAPE_bias, PL_IN_STATE, "{\"bias\": 1}",
+          "\"bias\" must be true or false", PL_E_FORMAT },
+        { PL_SHAPE_head, PL_IN_HF, "{\"tie_word_embeddings\": \"no\"}",
+          "\"tie_word_embeddings\" must be true or false", PL_E_FORMAT },
+        { PL_SHAPE_activation, PL_IN_STATE, "{\"activation\": \"gelu_new\"}",
+          "\"activation\" must be \"gelu\" or \"gelu_tanh\"", PL_E_FORMAT },
+        { PL_SHAPE_activation, PL_IN_HF, "{\"activation_function\": \"relu\"}",
+          "\"gelu\" or \"gelu_new\"", PL_E_UNSUPPORTED },
+        { PL_SHAPE_activation, PL_IN_HF, "{\"activation_function\": \"gel\"}",
+          "activation_function", PL_E_UNSUPPORTED },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pl_shape shape = { 0 };
+        json_t *root = parse(cases[i].text);
+        assert_int_equal(pl_shape_json_read(root, &shape, cases[i].field,
+                                            cases[i].file, "a/b.json", &err),
+                         cases[i].status);
+        assert_contains(err.text, cases[i].words);
+        assert_contains(err.text, "a/b.json: ");
+        json_decref(root);
+    }
+}
+
+static void other_names_of_the_same_activation_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word;
+        pl_activation activation;
+    } cases[] = {
+        { "gelu_fast", PL_ACT_GELU_TANH },
+        { "gelu_pytorch_tanh", PL_ACT_GELU_TANH },
+        { "gelu_python", PL_ACT_GELU },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pl_shape shape = { 0 };
+        char text[128];
+        snprintf(text, sizeof text, "{\"activation_function\": \"%s\"}",
+                 cases[i].word);
+        json_t *root = parse(text);
+        assert_int_equal(pl_shape_json_read(root, &shape, PL_SHAPE_activation,
+                                            PL_IN_HF, "x", &err),
+                         PL_OK);
+        assert_int_equal(shape.activation, cases[i].activation);
+        json_decref(root);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_value_comes_back_from_either_file),
+        cmocka_unit_test(absent_entries_mean_what_earlier_versions_had),
+        cmocka_unit_test(what_is_no_value_is_refused_by_its_entry),
+        cmocka_unit_test(other_names_of_the_same_activation_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
