@@ -10,8 +10,12 @@
 
 static const char *const isa_names[PL_ISA_COUNT] = {
     [PL_ISA_BASE] = "base",
+#if PL_HAVE_ARM64
+    [PL_ISA_NEON] = "neon",
+#else
     [PL_ISA_AVX2] = "avx2",
     [PL_ISA_AVX512] = "avx512",
+#endif
 };
 
 #if defined(__x86_64__)
@@ -36,6 +40,8 @@ static pl_isa best_isa(void)
                  __builtin_cpu_supports("avx512dq") &&
                  __builtin_cpu_supports("avx512vl");
     return avx512 ? PL_ISA_AVX512 : avx2 ? PL_ISA_AVX2 : PL_ISA_BASE;
+#elif PL_HAVE_ARM64
+    return PL_ISA_NEON; /* no 64-bit ARM is without it */
 #else
     return PL_ISA_BASE;
 #endif
@@ -45,8 +51,8 @@ pl_isa pl_cpu_isa(void)
 {
     pl_isa best = best_isa();
     const char *wish = getenv("PLIMSOLL_ISA");
-    for (int isa = 0; wish && isa < (int)best; isa++)
-        if (strcmp(wish, isa_names[isa]) == 0)
+    for (int isa = 0; wish && isa < PL_ISA_COUNT; isa++)
+        if (isa < (int)best && strcmp(wish, isa_names[isa]) == 0)
             return (pl_isa)isa;
     return best;
 }

@@ -2,16 +2,22 @@
 #ifndef PL_BASE_CPU_H
 #define PL_BASE_CPU_H
 
-/* The instruction sets that kernels are built for, worst first. */
+/* The instruction sets that kernels are built for, worst first: those of the
+ * kind of processor that this was compiled for. */
 typedef enum pl_isa {
     PL_ISA_BASE,
+#if PL_HAVE_ARM64
+    PL_ISA_NEON,
+#else
     PL_ISA_AVX2,
     PL_ISA_AVX512,
+#endif
     PL_ISA_COUNT
 } pl_isa;
 
 /* The best one that this processor and operating system support. The
- * environment variable PLIMSOLL_ISA (base, avx2, avx512) can only lower it. */
+ * environment variable PLIMSOLL_ISA (base, avx2, avx512, neon) can only lower
+ * it. */
 pl_isa pl_cpu_isa(void);
 const char *pl_cpu_isa_name(pl_isa isa);
 

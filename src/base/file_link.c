@@ -49,7 +49,7 @@ static void visit_all(const char *entries, ssize_t bytes,
     for (ssize_t at = 0; at < bytes;) {
         const struct dirent64 *entry = (const void *)(entries + at);
         at += entry->d_reclen;
-        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             visit(context, entry->d_name);
     }
 }

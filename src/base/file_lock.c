@@ -62,7 +62,7 @@ pl_status pl_file_lock(pl_file *file, const char *path, pl_error *err)
     *file = (pl_file)PL_FILE_CLOSED;
     pl_status status = pl_path_add(file->path, path, "", err);
     for (int i = 0; i < TRIES && !status; i++) {
-        int there;
+        int there = 0;
         status = try_once(file, &there, err);
         if (status || there)
             return status;

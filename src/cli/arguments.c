@@ -173,7 +173,7 @@ static pl_status read_setting(reader *r, int argc, char **argv, int *i,
         const char *value = *i + 1 < argc ? argv[*i + 1] : NULL;
         status = find_value(r, key, value, err);
         char *joined = NULL;
-        size_t size = bytes + 2 + (status ? 0 : strlen(value));
+        size_t size = bytes + 2 + (value ? strlen(value) : 0);
         if (!status)
             status = pl_heap_take(r->heap, &joined, size, 1, err);
         if (status)

@@ -220,7 +220,7 @@ static void encode(void *context, int ith, pl_crew_part *part)
 static pl_status unknown(pl_prepare_job *j, const pl_crew_part *part)
 {
     char shown[PL_UTF8_NAME_BYTES];
-    uint32_t code;
+    uint32_t code = 0;
     size_t at = 0;
     if (!j->options->tokenizer)
         return pl_prepare_changed(j);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -67,19 +68,28 @@ static void stamp_text(const pl_file_stamp *s, char out[LINE_BYTES])
              s->device, s->inode, s->size_bytes, s->modified_ns, s->changed_ns);
 }
 
+/* A whole line that is an id; half of one may be a smaller one. */
+static int read_id(const char *text, uint32_t *id)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\n' || number > UINT32_MAX)
+        return 0;
+    *id = (uint32_t)number;
+    return 1;
+}
+
 /* The largest id under this stamp. */
 static int recall(job *j, const char *stamp, uint32_t *largest)
 {
-    unsigned long number;
     /* Lines are in the order of the shards, mostly. */
     const char *line = j->known ? strstr(j->at, stamp) : NULL;
     if (!line && j->known)
         line = strstr(j->known, stamp);
     if (!line || (line > j->known && line[-1] != '\n') ||
-        sscanf(line + strlen(stamp), "%lu", &number) != 1)
+        !read_id(line + strlen(stamp), largest))
         return 0;
     j->at = line + strlen(stamp);
-    *largest = (uint32_t)number;
     return 1;
 }
 

@@ -464,15 +464,15 @@ typedef struct pl_adamw {
 typedef enum pl_arithmetic {
     PL_ARITHMETIC_UNSAID, /* the reference; checkpoints that kept none */
     PL_ARITHMETIC_BASE,   /* a product and a sum are rounded each */
-    PL_ARITHMETIC_FUSED,  /* multiply-adds are rounded once: avx2, avx512 */
+    PL_ARITHMETIC_FUSED,  /* multiply-adds are rounded once: all others */
     PL_ARITHMETIC_COUNT
 } pl_arithmetic;
 
-/* "base", "avx2 and avx512"; "unknown" for a number that isn't ours. */
+/* "base", "avx2, avx512 and neon"; "unknown" for a number that isn't ours. */
 const char *pl_arithmetic_name(uint64_t arithmetic);
 
 typedef struct pl_kernels {
-    const char *name; /* "ref", "base", "avx2", "avx512" */
+    const char *name; /* "ref", "base", "avx2", "avx512", "neon" */
     pl_arithmetic arithmetic;
 #define PL_KERNEL_SLOT(op) void (*op)(const pl_##op *args, int ith, int nth);
     PL_KERNEL_TABLE(PL_KERNEL_SLOT)

@@ -45,6 +45,17 @@ static void overlay_avx512(pl_kernels *set)
     set->name = "avx512";
     set->arithmetic = PL_ARITHMETIC_FUSED;
 }
+#elif PL_HAVE_ARM64
+static void overlay_neon(pl_kernels *set)
+{
+#define PL_FILL(op) set->op = pl_neon_##op;
+    PL_KERNEL_TABLE(PL_FILL)
+#undef PL_FILL
+    set->peak = pl_neon_peak;
+    set->read = pl_neon_read;
+    set->name = "neon";
+    set->arithmetic = PL_ARITHMETIC_FUSED;
+}
 #endif
 
 const char *pl_arithmetic_name(uint64_t arithmetic)
@@ -52,7 +63,7 @@ const char *pl_arithmetic_name(uint64_t arithmetic)
     static const char *const names[PL_ARITHMETIC_COUNT] = {
         [PL_ARITHMETIC_UNSAID] = "unknown",
         [PL_ARITHMETIC_BASE] = "base",
-        [PL_ARITHMETIC_FUSED] = "avx2 and avx512",
+        [PL_ARITHMETIC_FUSED] = "avx2, avx512 and neon",
     };
     return names[arithmetic < PL_ARITHMETIC_COUNT ? arithmetic
                                                   : PL_ARITHMETIC_UNSAID];
@@ -68,6 +79,9 @@ pl_kernels pl_kernels_for(pl_isa isa)
         overlay_avx2(&set);
     if (isa >= PL_ISA_AVX512)
         overlay_avx512(&set);
+#elif PL_HAVE_ARM64
+    if (isa >= PL_ISA_NEON)
+        overlay_neon(&set);
 #endif
     return set;
 }

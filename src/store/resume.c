@@ -57,7 +57,8 @@ static const char *way_back(uint64_t arithmetic)
     case PL_ARITHMETIC_BASE:
         return "with PLIMSOLL_ISA=base in the environment";
     case PL_ARITHMETIC_FUSED:
-        return "on a processor with AVX2, and without PLIMSOLL_ISA=base";
+        return "on a processor with AVX2 or a 64-bit ARM, and without "
+               "PLIMSOLL_ISA=base";
     default:
         return "with the version that wrote it (\"plimsoll\" in its "
                "state.json)";

@@ -310,7 +310,7 @@ pl_status pl_run_merge(const pl_run *runs, size_t count, size_t limit_bytes,
     pl_status status = pl_heap_take(&room, &sources, count, sizeof *sources,
                                     err);
     if (!status)
-        status = pl_heap_take(&room, &heap, count, sizeof *heap, err);
+        status = pl_heap_take(&room, &heap, count, sizeof(source *), err);
     for (; !status && opened < count; opened++) {
         const pl_run *run = &runs[opened];
         heap[opened] = &sources[opened];

@@ -16,8 +16,8 @@ static pl_status check_keys(json_t *root, const char *name, pl_error *err)
     json_t *value;
     json_object_foreach(root, key, value)
     {
-        if (strcmp(key, "tokenizer") && strcmp(key, "vocab_size") &&
-            strcmp(key, "characters"))
+        if (strcmp(key, "tokenizer") != 0 && strcmp(key, "vocab_size") != 0 &&
+            strcmp(key, "characters") != 0)
             return pl_fail(err, PL_E_FORMAT,
                            "%s: unknown key \"%.40s\": it has \"tokenizer\", "
                            "\"vocab_size\" and, for char, \"characters\"",
@@ -88,7 +88,7 @@ static pl_status read_root(pl_tokenizer *tokenizer, json_t *root,
         return status;
     const char *kind = json_string_value(json_object_get(root, "tokenizer"));
     json_t *size = json_object_get(root, "vocab_size");
-    if (!kind || (strcmp(kind, "char") && strcmp(kind, "byte")))
+    if (!kind || (strcmp(kind, "char") != 0 && strcmp(kind, "byte") != 0))
         return pl_fail(err, PL_E_FORMAT,
                        "%s: \"tokenizer\" must be \"char\" or \"byte\"", name);
     if (!json_is_integer(size))

@@ -523,6 +523,6 @@ pl_status pl_train(pl_session *session, const pl_listener *listener,
         return status;
     if (!status || status == PL_E_STOPPED)
         return lost(&l, saved, &trouble, err);
-    saved = lost(&l, saved, &trouble, &lost_text);
+    lost(&l, saved, &trouble, &lost_text);
     return pl_fail_in(err, status, "%s; and then: ", lost_text.text);
 }

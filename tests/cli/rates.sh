@@ -71,3 +71,11 @@ expect 5 "$PLIMSOLL" plan "${huge[@]}" --max_iters=1000
 says '^run .* tokens/s; [0-9]+ years for 1000 updates'
 expect 5 "$PLIMSOLL" plan "${huge[@]}" --max_iters=1000000000
 says '^run .* tokens/s; [0-9]\.[0-9]e\+[0-9]+ years for 1000000000 updates'
+
+# A cache folder must be absolute, as the XDG standard says; one that isn't
+# would lie wherever the program is called. The home folder's is taken.
+export XDG_CACHE_HOME=relative HOME=$TMP_DIR/home
+mkdir home
+expect 0 "$PLIMSOLL" train "${size[@]}" --out_dir=out-home --max_iters=6
+[ ! -e relative ] || fail 'a relative cache folder was made'
+ls home/.cache/plimsoll/machine-*.json >/dev/null || fail 'no rates at home'

@@ -70,7 +70,7 @@ if ! grep -q 'base kernels' <<<"$out"; then
     says_not 'arithmetic'
     expect 3 env PLIMSOLL_ISA=base "$PLIMSOLL" train --resume bits \
         --max_iters=10
-    says 'arithmetic 2 \(avx2 and avx512\)'
+    says 'arithmetic 2 \(avx2, avx512 and neon\)'
     # AVX2 and AVX-512 are one
     expect 0 env PLIMSOLL_ISA=avx2 "$PLIMSOLL" train --resume bits \
         --max_iters=10

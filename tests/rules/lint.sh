@@ -165,15 +165,17 @@ fi
 # ---- headers compile alone ----
 
 cc=${CC:-cc}
-x86=0
+x86=0 arm64=0
 [ "$(uname -m)" = x86_64 ] && x86=1
+[ "$(uname -m)" = aarch64 ] && arm64=1
 for header in "${sources[@]}"; do
     case $header in
     src/*.h | include/*.h) ;;
     *) continue ;;
     esac
     if ! said=$(printf '#include "%s"\n' "${header#*/}" |
-        "$cc" -std=c11 -D_GNU_SOURCE -DPL_HAVE_X86=$x86 -DPL_ISA=base \
+        "$cc" -std=c11 -D_GNU_SOURCE -DPL_HAVE_X86=$x86 \
+            -DPL_HAVE_ARM64=$arm64 -DPL_ISA=base \
             '-DPL_VERSION="0"' -Isrc -Iinclude -Wall -Wextra \
             -Wno-unused-function -Werror -fsyntax-only -x c - 2>&1); then
         echo "$header: does not compile alone"

@@ -310,6 +310,76 @@ for formatter in clang-format-14 clang-format; do
     fi
 done
 
+# ---- tidy ----
+
+# compiled FILE...: the tree's compile_commands.json, as CMake writes it
+compiled() {
+    local file between='['
+    mkdir -p tree/build
+    for file; do
+        printf '%s\n{\n  "directory": "%s/tree/build",\n' "$between" "$dir"
+        printf '  "command": "cc -std=c11 -I%s/tree/src -o x.o -c %s",\n' \
+            "$dir" "$dir/tree/$file"
+        printf '  "file": "%s/tree/%s"\n}' "$dir" "$file"
+        between=,
+    done >tree/build/compile_commands.json
+    printf '\n]\n' >>tree/build/compile_commands.json
+}
+
+# says_tidy WHAT CHECK: a.c of the tree, from standard input, is refused by it
+says_tidy() {
+    put src/base/a.c
+    refuses "$1" "[$2," tidy.sh tree tree/build
+}
+
+fresh
+cp "$rules/../../.clang-tidy" tree/
+refuses 'a tree that was not built' 'compile_commands.json: build' \
+    tidy.sh tree tree/build
+compiled src/model/gpt.c
+rm tree/src/plan/plan.h
+refuses 'what does not compile' 'file not found' tidy.sh tree tree/build
+CLANG_TIDY=no-such-program refuses 'a machine without it' \
+    'there is no no-such-program' tidy.sh tree tree/build
+compiled ../elsewhere.c
+refuses 'a build of something else' 'no file of' tidy.sh tree tree/build
+compiled src/base/a.c src/kernels/ref/k.c
+put src/base/a.c <<<'int pl_a(int x) { return x + 1; }'
+accepts 'a clean tree' tidy.sh tree tree/build
+says_tidy 'a null pointer that is followed' \
+    clang-analyzer-core.NullDereference <<<'int pl_a(const int *x)
+{
+    if (!x)
+        return *x;
+    return 0;
+}'
+says_tidy 'what is read before it is written' \
+    clang-analyzer-core.uninitialized.UndefReturn <<<'int pl_a(int x)
+{
+    int y;
+    if (x)
+        y = 1;
+    return y;
+}'
+says_tidy 'the size of a pointer' \
+    bugprone-sizeof-expression <<<'#include <string.h>
+struct pl_s { int a, b, c; };
+void pl_a(struct pl_s *x) { memset(x, 0, sizeof(x)); }'
+says_tidy 'a loop that stands still' \
+    bugprone-infinite-loop <<<'int pl_a(int x)
+{
+    int y = 0, z = 0;
+    while (y < 10)
+        z += x;
+    return z;
+}'
+says_tidy 'a number that is not looked at' cert-err34-c <<<'#include <stdlib.h>
+int pl_a(const char *x) { return atoi(x); }'
+put src/base/a.c <<<'#include "base/a.h"
+int pl_b(int x) { return pl_a(x); }'
+put src/base/a.h <<<'static inline int pl_a(int x) { return x == x; }'
+refuses 'what stands in a header' 'a.h:1' tidy.sh tree tree/build
+
 # ---- words ----
 
 fresh

@@ -83,8 +83,12 @@ static void instruction_sets_have_names(void **state)
 {
     (void)state;
     assert_string_equal(pl_cpu_isa_name(PL_ISA_BASE), "base");
+#if PL_HAVE_ARM64
+    assert_string_equal(pl_cpu_isa_name(PL_ISA_NEON), "neon");
+#else
     assert_string_equal(pl_cpu_isa_name(PL_ISA_AVX2), "avx2");
     assert_string_equal(pl_cpu_isa_name(PL_ISA_AVX512), "avx512");
+#endif
 }
 
 #if defined(__x86_64__)
@@ -125,6 +129,8 @@ static void the_machine_has_all_that_its_instruction_set_uses(void **state)
     assert_int_equal(pl_cpu_isa(), has_avx512 ? PL_ISA_AVX512
                                    : has_avx2 ? PL_ISA_AVX2
                                               : PL_ISA_BASE);
+#elif PL_HAVE_ARM64
+    assert_int_equal(pl_cpu_isa(), PL_ISA_NEON);
 #else
     assert_int_equal(pl_cpu_isa(), PL_ISA_BASE);
 #endif

@@ -60,6 +60,25 @@ static void nothing_is_known_at_first(void **state)
     assert_int_equal(machine.budget_bytes, 1000000000);
 }
 
+/* One plans for other machines; but what a run takes has to be here. */
+static void a_stated_budget_is_a_plan_s_and_capped_for_a_run(void **state)
+{
+    (void)state;
+    const size_t stated = 1000000000000000;
+    pl_machine planned, run;
+    config.memory = "1000TB";
+    assert_int_equal(
+        pl_machine_make(&planned, PL_MACHINE_PLAN, &config, NULL, &heap, &err),
+        PL_OK);
+    assert_int_equal(planned.budget_bytes, stated);
+    assert_string_equal(planned.budget_from, "memory = '1000TB'");
+    assert_int_equal(
+        pl_machine_make(&run, PL_MACHINE_RUN, &config, NULL, &heap, &err),
+        PL_OK);
+    assert_true(run.budget_bytes > 0 && run.budget_bytes < stated);
+    assert_null(strstr(run.budget_from, "1000TB"));
+}
+
 static void rates_are_found_again_for_their_width(void **state)
 {
     (void)state;
@@ -242,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_known_at_first),
+        TEST(a_stated_budget_is_a_plan_s_and_capped_for_a_run),
         TEST(rates_are_found_again_for_their_width),
         TEST(a_strange_file_is_no_error),
         TEST(calibration_measures_and_remembers),

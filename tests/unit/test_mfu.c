@@ -22,7 +22,7 @@ static void the_first_updates_have_none(void **state)
     pl_mfu mfu = pl_mfu_make(50.0, 50.0);
     pl_mfu_probed(&mfu, 100.0);
     for (int i = 0; i < 5; i++) {
-        pl_mfu_updated(&mfu, 1.0);
+        pl_mfu_updated(&mfu, 4.0); /* slow, and counted nowhere */
         assert_true(pl_mfu_share(&mfu) < 0.0);
     }
     pl_mfu_updated(&mfu, 1.0);

@@ -311,6 +311,9 @@ static void the_peers_formulas_give_the_known_figures(void **state)
     /* GPT-2 124M: the number that llm.c prints when it starts. */
     const pl_nanogpt_job gpt2 = job_of(&known[2], FLOAT32);
     assert_int_equal(pl_llmc_parameters(&gpt2), 124475904);
+    pl_nanogpt_job padded = gpt2; /* from the tokens that there are */
+    padded.V = 50257;
+    assert_int_equal(pl_llmc_parameters(&padded), 124475904);
 }
 
 int main(void)

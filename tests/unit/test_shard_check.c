@@ -85,28 +85,37 @@ static void a_bad_id_is_named_wherever_it_stands(void **state)
     }
 }
 
-/* Puts other bytes under a stamp that says nothing of it, to see whether the
- * file was read: the cache's own line is changed to match. */
-static void what_is_remembered_is_not_read_again(void **state)
+enum { NAME_BYTES = SCRATCH_PATH_BYTES + 64 };
+
+/* Writes into the cache that the largest id of the first file is `largest`. */
+static void write_cache(char name[NAME_BYTES], const char *largest)
 {
     pl_file file;
     pl_file_stamp stamp;
-    char line[256], name[SCRATCH_PATH_BYTES + 64];
-    (void)state;
-    write_tokens(paths[0], 5, VOCAB); /* bad, and yet... */
+    char line[256];
     assert_int_equal(pl_file_open_read(&file, paths[0], &err), PL_OK);
     assert_int_equal(pl_file_stamp_of(&file, &stamp, &err), PL_OK);
     pl_file_abandon(&file);
-    assert_int_equal(mkdir(cache, 0700), 0);
-    snprintf(name, sizeof name, "%s/tokens-%llx-%llx", cache,
+    mkdir(cache, 0700);
+    snprintf(name, NAME_BYTES, "%s/tokens-%llx-%llx", cache,
              (unsigned long long)stamp.device, (unsigned long long)stamp.inode);
-    int bytes = snprintf(line, sizeof line, "%llu %llu %llu %llu %llu 999\n",
+    int bytes = snprintf(line, sizeof line, "%llu %llu %llu %llu %llu %s",
                          (unsigned long long)stamp.device,
                          (unsigned long long)stamp.inode,
                          (unsigned long long)stamp.size_bytes,
                          (unsigned long long)stamp.modified_ns,
-                         (unsigned long long)stamp.changed_ns);
+                         (unsigned long long)stamp.changed_ns, largest);
     scratch_write(name, line, (size_t)bytes);
+}
+
+/* Puts other bytes under a stamp that says nothing of it, to see whether the
+ * file was read: the cache's own line is changed to match. */
+static void what_is_remembered_is_not_read_again(void **state)
+{
+    char name[NAME_BYTES];
+    (void)state;
+    write_tokens(paths[0], 5, VOCAB); /* bad, and yet... */
+    write_cache(name, "999\n");
     assert_int_equal(check(1, VOCAB, cache), PL_OK);
     /* A smaller vocabulary asks the file itself. */
     assert_int_equal(check(1, VOCAB - 1, cache), PL_E_FORMAT);
@@ -118,6 +127,25 @@ static void what_is_remembered_is_not_read_again(void **state)
     write_tokens(paths[0], 0, 0);
     scratch_write(name, "\0\xff 1 2\n3", 8);
     assert_int_equal(check(1, VOCAB, cache), PL_OK);
+}
+
+/* 2^32 + 1 would be 1, and -1 the largest there is. */
+static void what_is_no_id_is_not_believed(void **state)
+{
+    static const char *const wrong[] = {
+        "4294967297\n", "18446744073709551617\n",
+        "-999\n",       "+999\n",
+        " 999\n",       "999x\n",
+        "999",          "\n",
+    };
+    char name[NAME_BYTES];
+    (void)state;
+    write_tokens(paths[0], 5, VOCAB);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        write_cache(name, wrong[i]);
+        assert_int_equal(check(1, VOCAB, cache), PL_E_FORMAT);
+        assert_contains(err.text, "token 5 is 1000");
+    }
 }
 
 /* A change within one step of the file system's clock would not show. */
@@ -146,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_bad_id_is_named_wherever_it_stands),
         TEST(what_is_remembered_is_not_read_again),
+        TEST(what_is_no_id_is_not_believed),
         TEST(what_was_just_written_is_not_remembered),
         TEST(a_stamp_settles_once_time_has_passed),
     };

@@ -323,7 +323,7 @@ static size_t unit_at(size_t heads, size_t blocks, size_t first, size_t size,
     const size_t each = cost_before(first, size, blocks),
                  at = heads * each / (size_t)nth * (size_t)ith;
     size_t block = 0;
-    if (ith == nth)
+    if (ith == nth || each == 0)
         return heads * blocks;
     while (block < blocks && cost_before(first, size, block) < at % each)
         block++;

@@ -25,6 +25,10 @@ PL_INLINE void widen8(float *to, const uint16_t *from, pl_storage storage)
     }
 #if defined(__F16C__)
     _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const void *)from)));
+#elif defined(PL_NEON)
+    const float16x8_t h = vreinterpretq_f16_u16(vld1q_u16(from));
+    vst1q_f32(to, vcvt_f32_f16(vget_low_f16(h)));
+    vst1q_f32(to + 4, vcvt_high_f32_f16(h));
 #else
     for (int i = 0; i < EIGHT; i++)
         to[i] = pl_f16_value(from[i]);
@@ -53,6 +57,10 @@ PL_INLINE void narrow8(uint16_t *to, const float *from, pl_storage storage)
 #if defined(__F16C__)
     _mm_storeu_si128((void *)to, _mm256_cvtps_ph(_mm256_loadu_ps(from),
                                                  _MM_FROUND_TO_NEAREST_INT));
+#elif defined(PL_NEON)
+    const float16x4_t low = vcvt_f16_f32(vld1q_f32(from));
+    vst1q_u16(
+        to, vreinterpretq_u16_f16(vcvt_high_f16_f32(low, vld1q_f32(from + 4))));
 #else
     for (int i = 0; i < EIGHT; i++)
         to[i] = pl_f16_make(from[i]);

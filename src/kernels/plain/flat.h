@@ -139,6 +139,13 @@ PL_INLINE void float8_fma(float8 *sum, float a, const float8 *b)
 {
 #if defined(__FMA__)
     *sum = _mm256_fmadd_ps(_mm256_set1_ps(a), *b, *sum);
+#elif defined(PL_NEON)
+    float32x4_t s[2], x[2];
+    memcpy(s, sum, sizeof s);
+    memcpy(x, b, sizeof x);
+    s[0] = vfmaq_n_f32(s[0], x[0], a);
+    s[1] = vfmaq_n_f32(s[1], x[1], a);
+    memcpy(sum, s, sizeof s);
 #else
     *sum += a * *b;
 #endif

@@ -27,7 +27,7 @@
 #include "kernels/plain/vec.h"
 
 /* MR * NV accumulators, NV vectors of B and one of A fill the registers. */
-#if defined(__AVX512F__) && defined(__FMA__)
+#if (defined(__AVX512F__) && defined(__FMA__)) || defined(PL_NEON)
 enum { MR = 12 };
 #elif defined(__FMA__)
 enum { MR = 6 };
@@ -117,7 +117,7 @@ PL_INLINE void tile_run(const int rows, const int vectors, const tile_job *t,
             tile_run(rows, 1, t, 1, t->a_col);                                 \
     }
 TILE(MR)
-#if defined(__FMA__)
+#if defined(__FMA__) || defined(PL_NEON)
 TILE(4)
 #endif
 TILE(2)
@@ -132,7 +132,7 @@ static size_t tile_step(const tile_job *t, size_t rows, int thin)
         (thin ? tile_thin_MR : tile_MR)(t);
         return MR;
     }
-#if defined(__FMA__)
+#if defined(__FMA__) || defined(PL_NEON)
     if (rows >= 4) {
         (thin ? tile_thin_4 : tile_4)(t);
         return 4;

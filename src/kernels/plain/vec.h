@@ -9,8 +9,12 @@
 
 #include <string.h>
 
+/* PL_NEON: this is the set neon; every 64-bit ARM has its instructions, so
+ * that no macro of the compiler's tells it from base. */
 #if defined(__FMA__)
 #include <immintrin.h>
+#elif defined(PL_NEON)
+#include <arm_neon.h>
 #endif
 
 #if defined(__AVX512F__) && defined(__FMA__)
@@ -33,7 +37,7 @@ typedef float vf __attribute__((vector_size(VL * sizeof(float))));
 /* a * b + c with one rounding where the set has it, with two elsewhere. */
 PL_INLINE float fma1(float a, float b, float c)
 {
-#if defined(__FMA__)
+#if defined(__FMA__) || defined(PL_NEON)
     return __builtin_fmaf(a, b, c);
 #else
     return a * b + c;
@@ -46,6 +50,8 @@ PL_INLINE vf v_fma(vf a, vf b, vf c)
     return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
     return _mm256_fmadd_ps(a, b, c);
+#elif defined(PL_NEON)
+    return vfmaq_f32(c, a, b);
 #else
     return a * b + c;
 #endif
@@ -58,6 +64,8 @@ PL_INLINE vf v_max(vf a, vf b)
     return _mm512_max_ps(a, b);
 #elif defined(__FMA__)
     return _mm256_max_ps(a, b);
+#elif defined(PL_NEON)
+    return vbslq_f32(vcgtq_f32(a, b), a, b);
 #else
     for (int i = 0; i < VL; i++)
         b[i] = a[i] > b[i] ? a[i] : b[i];
