@@ -278,6 +278,7 @@ static void build_sample(builder *b)
     gpt->sample_work = pl_build_buffer(b, -1, "work", PL_CLASS_TRANSIENT,
                                        PL_F32, 1, b->s->V);
     pl_graph_host(b->graph, gpt->sample_work, PL_HOST_READS);
+    pl_graph_in_host(b->graph, gpt->sample_work);
     gpt->sample_logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
                                          PL_F32, 1, b->s->V);
     pl_graph_host(b->graph, gpt->sample_logits, PL_HOST_READS);
@@ -317,6 +318,7 @@ static void build_save(builder *b)
     gpt->slice = pl_build_buffer(b, -1, "slice", PL_CLASS_TRANSIENT, PL_U8,
                                  gpt->layout.slice_bytes, 1);
     pl_graph_host(b->graph, gpt->slice, PL_HOST_WRITES);
+    pl_graph_in_host(b->graph, gpt->slice);
     for (size_t set = 0; set < sizeof sets / sizeof sets[0]; set++)
         for (size_t i = 0; i < pl_param_slots(b->s); i++) {
             if (sets[set][i] == PL_NO_BUFFER)
@@ -470,7 +472,8 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
     pl_status status = pl_graph_finish(&gpt->graph, err);
     if (status)
         return status;
-    return pl_place(&gpt->placement, &gpt->graph, err);
+    const pl_place_rules rules = PL_PLACE_IN_HOST;
+    return pl_place(&gpt->placement, &gpt->graph, &rules, err);
 }
 
 static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)

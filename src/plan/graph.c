@@ -70,6 +70,12 @@ void pl_graph_host(pl_graph *graph, pl_buffer_id buffer, pl_host_use use)
         graph->buffers[buffer].host = use;
 }
 
+void pl_graph_in_host(pl_graph *graph, pl_buffer_id buffer)
+{
+    if (!graph->status)
+        graph->buffers[buffer].space = PL_SPACE_HOST;
+}
+
 pl_step *pl_graph_step(pl_graph *graph, pl_program_id program, pl_op op)
 {
     pl_program *p = &graph->programs[program];
@@ -134,8 +140,10 @@ static void check_step(const pl_graph *graph, const pl_step *step)
         const pl_buffer *buffer = &graph->buffers[arg->buffer];
         PL_CHECK(arg->row < buffer->shape.rows);
         size_t left = (buffer->shape.rows - arg->row) * buffer->shape.cols;
+        const int fetched = step->op == PL_OP_FETCH && i == PL_ARG_FETCH_TO;
         if (!(info->args[i].dtypes >> buffer->dtype & 1) ||
-            pl_step_elements(step, i) > left)
+            pl_step_elements(step, i) > left ||
+            fetched != (buffer->space == PL_SPACE_HOST))
             wrong = info->args[i].name;
     }
     if (wrong) {

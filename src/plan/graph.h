@@ -50,11 +50,16 @@ typedef enum pl_host_use {
     PL_HOST_READS,
 } pl_host_use;
 
+/* Whose memory a buffer lies in. What no device's op touches is the host's: it
+ * has a pointer to it, and the device writes it only where the host asks. */
+typedef enum pl_space { PL_SPACE_DEVICE, PL_SPACE_HOST } pl_space;
+
 typedef struct pl_buffer {
     const char *name;
     pl_dtype dtype;
     pl_extent shape;
     pl_class class;
+    pl_space space;
     pl_host_use host;
     size_t bytes;
     /* derived by pl_graph_finish; meaningless for what lives throughout */
@@ -107,6 +112,8 @@ void pl_graph_begin(pl_graph *graph, pl_heap *heap);
 pl_buffer_id pl_graph_buffer(pl_graph *graph, const char *name, pl_class class,
                              pl_dtype dtype, size_t rows, size_t cols);
 void pl_graph_host(pl_graph *graph, pl_buffer_id buffer, pl_host_use use);
+/* In the host's space instead of the device's; fetch is the only op for it. */
+void pl_graph_in_host(pl_graph *graph, pl_buffer_id buffer);
 
 /* Appends a step; fill its arguments with pl_step_arg (ops.h), its constants by
  * hand. The pointer is valid until the next pl_graph_step on the program. */
@@ -118,8 +125,8 @@ void pl_graph_end_loop(pl_graph *graph, pl_program_id program);
 /* Derives the lifetimes. A step that isn't as its op's signature says (its
  * arguments, their dtypes and sizes, its constants and flags), a step that
  * reads what nobody wrote, a buffer of two programs, scratch that is used
- * twice, a loop that was never ended, a row outside its buffer: our own
- * mistakes, PL_CHECK. */
+ * twice, a loop that was never ended, a row outside its buffer, an op on what
+ * is the host's: our own mistakes, PL_CHECK. */
 PL_MUST_CHECK pl_status pl_graph_finish(pl_graph *graph, pl_error *err);
 
 #endif
