@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "cli/term.h"
-#include "model/gpt.h"
 #include "text/tokfile.h"
 
 #include <stdio.h>
@@ -131,7 +131,8 @@ pl_status pl_cli_data_budget(pl_cli_budget *budget, const pl_config *config,
                                       err);
     if (status)
         return status;
-    budget->threads = (int)pl_gpt_threads(config);
+    budget->threads = (int)pl_threads_for(
+        config->threads == PL_NONE ? 0 : (size_t)config->threads);
     budget->budget_bytes = machine.budget_bytes;
     size_t held = 0;
     if (!pl_memory_offer_make(&offer, "", NULL))

@@ -200,6 +200,7 @@ static void build_update(builder *b)
     }
     pl_step *step = pl_build_step(b, PL_OP_CLIP, -1);
     step->rows = partials;
+    pl_step_arg(step, PL_ARG_CLIP_OUTCOME, gpt->outcome);
     pl_step_arg(step, PL_ARG_CLIP_PARTIAL, partial);
     for (size_t i = 0; i < slots; i++) {
         pl_param param = pl_param_at(b->s, i);
@@ -216,6 +217,7 @@ static void build_update(builder *b)
         pl_step_arg(step, PL_ARG_ADAMW_M_SCALES, gpt->m_scales[i]);
         pl_step_arg(step, PL_ARG_ADAMW_V_SCALES, gpt->v_scales[i]);
         pl_step_arg(step, PL_ARG_ADAMW_COPY, gpt->copies[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_OUTCOME, gpt->outcome);
     }
 }
 
@@ -430,7 +432,7 @@ static void build_sets(builder *b)
     gpt->v_scales = build_set(b, second_scale);
 }
 
-/* Where a thread packs a product's weights: its share of the widest one. */
+/* Where products pack their weights. */
 static void build_packing(builder *b)
 {
     const pl_shape *s = b->s;
@@ -438,15 +440,12 @@ static void build_packing(builder *b)
     size_t widest = s->V > 4 * s->C ? s->V : 4 * s->C;
     if (3 * s->A > widest)
         widest = 3 * s->A;
-    widest = (widest + layout->threads - 1) / layout->threads;
-    if (widest > layout->pack_columns)
-        widest = layout->pack_columns;
-    if (widest == 0)
-        return;
-    b->graph->packing = pl_graph_buffer(
-        b->graph, "packing", PL_CLASS_PACKING, PL_F32, layout->threads,
-        pl_gemm_scratch(widest, layout->dtype == PL_F32 ? PL_STORE_F32
-                                                        : PL_STORE_BF16));
+    const pl_extent room = pl_device_packing(
+        &layout->device, widest, layout->pack_columns, layout->dtype);
+    if (room.rows)
+        b->graph->packing = pl_graph_buffer(b->graph, "packing",
+                                            PL_CLASS_PACKING, PL_F32, room.rows,
+                                            room.cols);
 }
 
 /* Writes the programs whose bits are in `wanted`, and places them. */
@@ -456,9 +455,13 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
     builder b = { .gpt = gpt, .graph = &gpt->graph, .s = &gpt->shape };
 
     pl_graph_begin(&gpt->graph, heap);
-    gpt->scalars = pl_graph_buffer(&gpt->graph, "scalars", PL_CLASS_CONTROL,
-                                   PL_U8, sizeof(pl_scalars), 1);
-    gpt->graph.scalars = gpt->scalars;
+    gpt->controls = pl_graph_buffer(&gpt->graph, "controls", PL_CLASS_CONTROL,
+                                    PL_U8, sizeof(pl_controls), 1);
+    gpt->graph.controls = gpt->controls;
+    gpt->outcome = PL_NO_BUFFER;
+    if (gpt->layout.purpose == PL_PURPOSE_TRAINING)
+        gpt->outcome = pl_graph_buffer(&gpt->graph, "outcome", PL_CLASS_CONTROL,
+                                       PL_U8, sizeof(pl_outcome), 1);
     build_sets(&b);
     build_packing(&b);
     void (*const programs[])(builder *) = { build_train, build_update,
@@ -472,8 +475,8 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
     pl_status status = pl_graph_finish(&gpt->graph, err);
     if (status)
         return status;
-    const pl_place_rules rules = PL_PLACE_IN_HOST;
-    return pl_place(&gpt->placement, &gpt->graph, &rules, err);
+    return pl_place(&gpt->placement, &gpt->graph, &gpt->layout.device.memory,
+                    err);
 }
 
 static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)

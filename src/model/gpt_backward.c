@@ -102,7 +102,7 @@ static void attention_backward(builder *b, int layer, block *k, pl_buffer_id dx)
     pl_buffer_id datt = gradient_of(b, layer, "datt", b->s->A);
     matmul_dx(b, layer, PL_ATT_W, datt, dy);
     pl_buffer_id dqkv = gradient_of(b, layer, "dqkv", 3 * b->s->A);
-    pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_BWD);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION_BWD, layer,
                                      PL_DROP_ATTENTION);
     step->heads = b->s->H;

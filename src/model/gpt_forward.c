@@ -82,7 +82,7 @@ static void attend_cached(builder *b, int layer, block *k)
     step->inner = b->s->D;
     pl_step_arg(step, PL_ARG_CACHE_APPEND_CACHE, cache);
     pl_step_arg(step, PL_ARG_CACHE_APPEND_QKV, k->qkv);
-    pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_CACHED);
     step = pl_build_step(b, PL_OP_ATTENTION_CACHED, layer);
     step->heads = b->s->H;
     step->inner = b->s->D;
@@ -102,7 +102,7 @@ void pl_build_att(builder *b, int layer, block *k)
     }
     k->lse = pl_build_activation(b, layer, "att.lse", KEEP_ATT, PL_F32,
                                  b->s->H);
-    pl_buffer_id scratch = pl_build_scratch(b, layer, b->T);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION, layer,
                                      PL_DROP_ATTENTION);
     step->heads = b->s->H;

@@ -38,7 +38,7 @@ const char *pl_program_name(pl_program_id program)
 void pl_graph_begin(pl_graph *graph, pl_heap *heap)
 {
     *graph = (pl_graph){ .heap = heap,
-                         .scalars = PL_NO_BUFFER,
+                         .controls = PL_NO_BUFFER,
                          .packing = PL_NO_BUFFER };
 }
 

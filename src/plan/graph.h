@@ -57,9 +57,9 @@ typedef enum pl_space { PL_SPACE_DEVICE, PL_SPACE_HOST } pl_space;
 typedef struct pl_buffer {
     const char *name;
     pl_dtype dtype;
+    pl_space space;
     pl_extent shape;
     pl_class class;
-    pl_space space;
     pl_host_use host;
     size_t bytes;
     /* derived by pl_graph_finish; meaningless for what lives throughout */
@@ -98,9 +98,9 @@ typedef struct pl_graph {
     pl_buffer *buffers;
     size_t n_buffers, capacity;
     pl_program programs[PL_PROGRAM_COUNT];
-    pl_buffer_id scalars; /* what changes between executions */
-    pl_buffer_id packing; /* a row for each thread: scratch of any product */
-    pl_step nowhere;      /* takes the steps that follow a failure */
+    pl_buffer_id controls; /* what changes between executions */
+    pl_buffer_id packing;  /* a row for each thread: scratch of any product */
+    pl_step nowhere;       /* takes the steps that follow a failure */
     pl_status status; /* first failure while building; then all is ignored */
     pl_error error;
 } pl_graph;

@@ -18,7 +18,8 @@ typedef struct tiny_run {
 
 /* A dataset of random tokens that has some structure to learn, and a config of
  * sizes that divide nothing: 2 layers, 3 heads, 24 channels, T 13, batch 5,
- * accumulation 2, vocabulary 61, dropout and biases on, laid out literally. */
+ * accumulation 2, vocabulary 61, dropout and biases on, laid out literally. On
+ * the device that silly_device.h says. */
 void tiny_run_make(tiny_run *run);
 /* Applies "--key=value". */
 void tiny_run_set(tiny_run *run, const char *argument);

@@ -1,0 +1,40 @@
+/* choose.c: the list of devices. */
+#include "device/choose.h"
+#include "device/cpu.h"
+
+#include <string.h>
+
+/* The first one is 'auto'. */
+static const pl_device_kind *const kinds[] = { &pl_device_cpu };
+
+/* Tests only. */
+static const pl_device_kind *only;
+
+void pl_device_choose_only(const pl_device_kind *kind)
+{
+    only = kind;
+}
+
+static const pl_device_kind *find(const char *device)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(device, kinds[i]->name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+int pl_device_is_here(const char *device)
+{
+    return strcmp(device, "auto") == 0 || find(device) != NULL;
+}
+
+pl_status pl_device_choose(pl_device_info *info, const pl_config *config,
+                           pl_error *err)
+{
+    const pl_device_kind *kind = only ? only : find(config->device);
+    const size_t threads = config->threads == PL_NONE ? 0
+                                                      : (size_t)config->threads;
+    if (!kind)
+        kind = kinds[0];
+    return kind->describe(info, threads, err);
+}
