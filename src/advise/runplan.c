@@ -207,6 +207,16 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     return PL_OK;
 }
 
+pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
+                                     size_t arena_bytes, size_t reserve_bytes)
+{
+    pl_run_plan_sum sum = { "the arena, in the device's memory" };
+    if (!pl_run_plan_is_apart(layout))
+        snprintf(sum.text, sizeof sum.text, "arena %zu + reserve %zu",
+                 arena_bytes, reserve_bytes);
+    return sum;
+}
+
 pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
                             pl_error *err)
 {
@@ -220,10 +230,13 @@ pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
                        plan->host_bytes, machine->host_budget_bytes);
     return pl_fail(
         err, PL_E_MEMORY,
-        "this run needs %zu bytes (arena %zu + reserve %zu)%s, the budget is "
+        "this run needs %zu bytes (%s)%s, the budget is "
         "%zu (%s): %zu bytes are missing. `plimsoll plan` with the same "
         "settings shows what would help",
-        plan->total_bytes, plan->gpt.placement.arena_bytes, plan->reserve_bytes,
+        plan->total_bytes,
+        pl_run_plan_sum_text(&plan->gpt.layout, plan->gpt.placement.arena_bytes,
+                             plan->reserve_bytes)
+            .text,
         plan->fit.smallest.arena_bytes == plan->fit.chosen.arena_bytes
             ? " at the least"
             : "",

@@ -69,6 +69,13 @@ PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
 /* What a tokenizer adds to these tables. */
 size_t pl_run_plan_tokenizer_tables(const pl_machine *machine);
 
+/* "arena 4096 + reserve 512", or where that is: what total_bytes is made of. */
+typedef struct pl_run_plan_sum {
+    char text[96];
+} pl_run_plan_sum;
+pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
+                                     size_t arena_bytes, size_t reserve_bytes);
+
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
                              size_t batches, char *out, size_t capacity);

@@ -57,11 +57,13 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
     if (needed <= machine->budget_bytes)
         return PL_OK;
     return pl_fail(err, PL_E_MEMORY,
-                   "%s needs %zu bytes (arena %zu + reserve %zu), the budget "
-                   "is %zu (%s)",
-                   what, needed, session->run.gpt.placement.arena_bytes,
-                   session->reserve_bytes, machine->budget_bytes,
-                   machine->budget_from);
+                   "%s needs %zu bytes (%s), the budget is %zu (%s)", what,
+                   needed,
+                   pl_run_plan_sum_text(&session->run.gpt.layout,
+                                        session->run.gpt.placement.arena_bytes,
+                                        session->reserve_bytes)
+                       .text,
+                   machine->budget_bytes, machine->budget_from);
 }
 
 /* ---- sampling ---- */

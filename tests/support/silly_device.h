@@ -11,7 +11,7 @@
 
 #include "device/device_kind.h"
 
-enum { SILLY_ALIGN = 256, SILLY_BANK_BYTES = 128 * 1024 };
+enum { SILLY_ALIGN = 256, SILLY_BANK_BYTES = 312 * 1024 };
 
 extern const pl_device_kind silly_device;
 

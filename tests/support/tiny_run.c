@@ -1,5 +1,6 @@
 /* tiny_run.c: see tiny_run.h. */
 #include "support/tiny_run.h"
+#include "advise/runplan.h"
 #include "base/rng.h"
 #include "support/on_device.h"
 #include "support/silly_device.h"
@@ -168,6 +169,13 @@ unsigned long long tiny_run_hash(tiny_run *run)
             free(copy);
         }
     return hash;
+}
+
+size_t tiny_run_beside(const tiny_run *run)
+{
+    return pl_run_plan_is_apart(&run->session.run.gpt.layout)
+               ? 0
+               : run->session.reserve_bytes;
 }
 
 typedef struct stopper {

@@ -38,6 +38,9 @@ double tiny_run_train(tiny_run *run, int count);
 pl_status tiny_run_until(tiny_run *run, uint64_t after, pl_error *err);
 /* Whether out/step-<step> is there, whole. */
 int tiny_run_has_step(const tiny_run *run, int step);
+/* What counts against the budget beside the arena: the reserve, or nothing
+ * where the device has memory of its own. */
+size_t tiny_run_beside(const tiny_run *run);
 /* A hash of every weight and moment, to compare runs bit by bit. */
 unsigned long long tiny_run_hash(tiny_run *run);
 

@@ -126,12 +126,34 @@ static void a_plan_is_made_by_the_devices_rules(void **state)
     const pl_placement *place = &gpt->placement;
     for (size_t i = 0; i < gpt->graph.n_buffers; i++)
         assert_int_equal(place->offsets[i] % SILLY_ALIGN, 0);
-    assert_true(place->arena_bytes > 2 * SILLY_BANK_BYTES);
+    assert_true(place->arena_bytes > SILLY_BANK_BYTES);
     assert_int_equal(gpt->graph.packing, PL_NO_BUFFER);
     /* the slice for files; sampling's work lies over it */
     assert_int_equal(place->host_bytes, gpt->layout.slice_bytes);
     assert_int_equal(run.session.machine.budget_bytes, 1 << 30);
     assert_string_equal(run.session.machine.budget_from, "the silly device");
+}
+
+/* Each memory has a budget of its own. */
+static void both_memories_have_to_hold_a_plan(void **state)
+{
+    (void)state;
+    pl_machine machine;
+    pl_device_choose_only(&silly_device);
+    require(pl_machine_make(&machine, PL_MACHINE_RUN, &run.config, NULL,
+                            &run.heap, &err));
+    pl_machine little = machine;
+    little.host_budget_bytes = 1000;
+    assert_int_equal(pl_session_open_train(&run.session, &run.config, &little,
+                                           NULL, &run.heap, &err),
+                     PL_E_MEMORY);
+    assert_contains(err.text, "bytes of the host's, which has 1000");
+    little = machine;
+    little.budget_bytes = 100000;
+    assert_int_equal(pl_session_open_train(&run.session, &run.config, &little,
+                                           NULL, &run.heap, &err),
+                     PL_E_MEMORY);
+    assert_contains(err.text, "(the arena, in the device's memory)");
 }
 
 /* One memory: what is the host's lies among the rest, and adds nothing. */
@@ -299,6 +321,7 @@ int main(void)
         TEST(every_device_gives_the_same_bits),
         TEST(a_run_goes_on_on_another_device),
         TEST(a_plan_is_made_by_the_devices_rules),
+        TEST(both_memories_have_to_hold_a_plan),
         TEST(the_processor_has_one_memory),
         TEST(a_device_that_is_not_here_is_the_processor),
         TEST(a_view_dies_at_the_next_run_or_write),

@@ -254,7 +254,8 @@ static void draw_budget(random_dice *dice, const tiny_run *run, pl_gpt *gpt,
                         pl_heap *heap, note *n)
 {
     pl_config config = run->config;
-    pl_machine machine = { .budget_bytes = SIZE_MAX };
+    pl_machine machine = { .budget_bytes = SIZE_MAX,
+                           .host_budget_bytes = SIZE_MAX };
     pl_run_plan plan;
     pl_error err = { 0 };
     size_t total[2], V = run->session.run.shape.V;
