@@ -39,10 +39,12 @@ static silly *silly_of(pl_device *device)
 /* ---- faults ---- */
 
 static long fail_countdown, calls;
+static silly_fault fault;
 
-void silly_device_fail_at(long nth)
+void silly_device_fail_at(long nth, silly_fault how)
 {
     fail_countdown = nth;
+    fault = how;
     calls = 0;
 }
 
@@ -54,9 +56,10 @@ long silly_device_calls(void)
 static pl_status may_fail(int *lost, const char *call, pl_error *err)
 {
     calls++;
-    if (fail_countdown > 0 && --fail_countdown == 0)
+    const int now = fail_countdown > 0 && --fail_countdown == 0;
+    if (now && fault == SILLY_LOST)
         *lost = 1;
-    if (!*lost)
+    if (!*lost && !now)
         return PL_OK;
     return pl_fail(err, PL_E_IO, "the silly device is lost (at %s)", call);
 }

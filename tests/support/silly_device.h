@@ -22,9 +22,10 @@ pl_device_info silly_device_info(int variant, size_t threads);
  * PLIMSOLL_TEST_DEVICE is 'silly'. Returns whether. */
 int silly_device_if_asked(void);
 
-/* The nth call from now (1 = next) that can fail fails, and all that follow
- * until the device is closed: it is lost. 0 switches it off. */
-void silly_device_fail_at(long nth);
+/* The nth call from now (1 = next) that can fail fails; 0 switches it off.
+ * SILLY_LOST: and all that follow until the device is closed. */
+typedef enum silly_fault { SILLY_LOST, SILLY_ONCE } silly_fault;
+void silly_device_fail_at(long nth, silly_fault how);
 /* Calls since then. */
 long silly_device_calls(void);
 
