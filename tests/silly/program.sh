@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole program on the tests' own device ($SILLY_PLIMSOLL): it plans, trains,
-# goes on, evaluates, samples and measures there, with the processor's bits, and
+# The whole program on the tests' own device ($SILLY_PLIMSOLL): it plans,
+# trains, goes on, samples and measures there, with the processor's bits, and
 # counts both memories.
 set -eu
 . tests/support/cli.sh
@@ -9,7 +9,8 @@ export XDG_CACHE_HOME="$TMP_DIR/cache"
 
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/chars cats.txt
-size=("${tiny[@]}" --dataset=chars --max_iters=4 --eval_interval=2 --dropout=0.1)
+size=("${tiny[@]}" --dataset=chars --max_iters=4 --eval_interval=2
+    --dropout=0.1)
 
 # the same files, whoever trains, and wherever it goes on
 expect 0 "$PLIMSOLL" train "${size[@]}" --out_dir=here
@@ -28,7 +29,7 @@ losses() {
     grep -o '"[a-z_]*loss": [^,}]*' "$1/metrics.jsonl"
 }
 [ "$(losses here)" = "$(losses there)" ] || fail "other losses"
-[ "$(losses here | wc -l)" -ge 8 ] || fail "no losses: $(cat here/metrics.jsonl)"
+[ "$(losses here | wc -l)" -ge 8 ] || fail "no losses in here/metrics.jsonl"
 
 sample=(sample --out_dir=there --num_samples=1 --max_new_tokens=30 --top_k=5)
 expect 0 "$PLIMSOLL" "${sample[@]}"
