@@ -108,7 +108,10 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
 {
     *machine = (pl_machine){ .cache_folder = cache_folder };
     machine->width = (size_t)config->n_embd;
-    pl_status status = pl_device_choose(&machine->device, config, err);
+    pl_status status = use == PL_MACHINE_HOST
+                           ? pl_device_choose_host(&machine->device, config,
+                                                   err)
+                           : pl_device_choose(&machine->device, config, err);
     if (status)
         return status;
     machine->rates = recall(cache_folder, &machine->device, machine->width,

@@ -30,9 +30,13 @@ typedef struct pl_machine {
     pl_load_reader *read_load; /* NULL: this machine's */
 } pl_machine;
 
-/* Whether something is going to run here, or is only planned, perhaps for
- * another machine. */
-typedef enum pl_machine_use { PL_MACHINE_RUN, PL_MACHINE_PLAN } pl_machine_use;
+/* Whether a model is going to run here, or is only planned, perhaps for another
+ * machine; or the host works for itself: on text, in its own memory. */
+typedef enum pl_machine_use {
+    PL_MACHINE_RUN,
+    PL_MACHINE_PLAN,
+    PL_MACHINE_HOST,
+} pl_machine_use;
 
 /* From the keys `device`, `threads` and `memory`. 'auto' asks it; a stated
  * budget is believed for a plan, and capped by what the device offers for a

@@ -127,7 +127,7 @@ pl_status pl_cli_data_budget(pl_cli_budget *budget, const pl_config *config,
 {
     pl_machine machine;
     pl_memory_offer offer = { 0 };
-    pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
+    pl_status status = pl_cli_machine(&machine, PL_MACHINE_HOST, config, heap,
                                       err);
     if (status)
         return status;

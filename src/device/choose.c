@@ -28,13 +28,22 @@ int pl_device_is_here(const char *device)
     return strcmp(device, "auto") == 0 || find(device) != NULL;
 }
 
+static size_t threads_of(const pl_config *config)
+{
+    return config->threads == PL_NONE ? 0 : (size_t)config->threads;
+}
+
 pl_status pl_device_choose(pl_device_info *info, const pl_config *config,
                            pl_error *err)
 {
     const pl_device_kind *kind = only ? only : find(config->device);
-    const size_t threads = config->threads == PL_NONE ? 0
-                                                      : (size_t)config->threads;
     if (!kind)
         kind = kinds[0];
-    return kind->describe(info, threads, err);
+    return kind->describe(info, threads_of(config), err);
+}
+
+pl_status pl_device_choose_host(pl_device_info *info, const pl_config *config,
+                                pl_error *err)
+{
+    return pl_device_cpu.describe(info, threads_of(config), err);
 }

@@ -11,6 +11,11 @@ PL_MUST_CHECK pl_status pl_device_choose(pl_device_info *info,
                                          const pl_config *config,
                                          pl_error *err);
 
+/* What the host works with itself, whatever computes: the processor. */
+PL_MUST_CHECK pl_status pl_device_choose_host(pl_device_info *info,
+                                              const pl_config *config,
+                                              pl_error *err);
+
 /* Whether `device`, the key's value, is what pl_device_choose chooses for it.
  */
 int pl_device_is_here(const char *device);

@@ -156,6 +156,21 @@ static void both_memories_have_to_hold_a_plan(void **state)
     assert_contains(err.text, "(the arena, in the device's memory)");
 }
 
+/* `prepare` and the like: whatever device computes, they are the host's. */
+static void the_host_works_in_its_own_memory(void **state)
+{
+    (void)state;
+    pl_machine machine;
+    pl_device_choose_only(&silly_device);
+    require(pl_machine_make(&machine, PL_MACHINE_HOST, &run.config, NULL,
+                            &run.heap, &err));
+    assert_ptr_equal(machine.device.kind, &pl_device_cpu);
+    assert_string_not_equal(machine.budget_from, "the silly device");
+    require(pl_machine_make(&machine, PL_MACHINE_RUN, &run.config, NULL,
+                            &run.heap, &err));
+    assert_ptr_equal(machine.device.kind, &silly_device);
+}
+
 /* One memory: what is the host's lies among the rest, and adds nothing. */
 static void the_processor_has_one_memory(void **state)
 {
@@ -322,6 +337,7 @@ int main(void)
         TEST(a_run_goes_on_on_another_device),
         TEST(a_plan_is_made_by_the_devices_rules),
         TEST(both_memories_have_to_hold_a_plan),
+        TEST(the_host_works_in_its_own_memory),
         TEST(the_processor_has_one_memory),
         TEST(a_device_that_is_not_here_is_the_processor),
         TEST(a_view_dies_at_the_next_run_or_write),
