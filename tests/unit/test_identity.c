@@ -5,7 +5,6 @@
  *
  *   unit_identity [SEED [CONFIG]]    other configs, or one of them alone */
 #include "advise/runplan.h"
-#include "base/cpu.h"
 #include "base/rng.h"
 #include "store/checkpoint.h"
 #include "support/on_device.h"
