@@ -1,11 +1,12 @@
 /* machine.c: see machine.h. */
 #include "advise/machine.h"
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "config/special.h"
+#include "device/choose.h"
+
 #include "format/jsontext.h"
 
 #include <math.h>
@@ -16,13 +17,13 @@ enum { MAX_BYTES = 64 * 1024 };
 
 /* Rates for one width; width 0: those that were measured last. */
 static pl_status path_of(char path[PL_PATH_BYTES], const char *folder,
-                         size_t threads, size_t width, pl_error *err)
+                         const pl_device_info *device, size_t width,
+                         pl_error *err)
 {
     char name[96], of[32] = "";
     if (width)
         snprintf(of, sizeof of, "-%zu", width);
-    snprintf(name, sizeof name, "machine-%s-%zu%s.json",
-             pl_cpu_isa_name(pl_cpu_isa()), threads, of);
+    snprintf(name, sizeof name, "machine-%s%s.json", device->key, of);
     return pl_path_join(path, folder, name, err);
 }
 
@@ -35,14 +36,14 @@ static void read_rate(const json_t *object, const char *key, double *rate)
 }
 
 /* Whether there is such a file that can be read. */
-static int read_rates(pl_rates *rates, const char *folder, size_t threads,
-                      size_t width, pl_heap *heap)
+static int read_rates(pl_rates *rates, const char *folder,
+                      const pl_device_info *device, size_t width, pl_heap *heap)
 {
     char path[PL_PATH_BYTES], *text;
     size_t bytes;
     json_t *root = NULL;
 
-    if (path_of(path, folder, threads, width, NULL) ||
+    if (path_of(path, folder, device, width, NULL) ||
         pl_file_read_all(path, MAX_BYTES, heap, &text, &bytes, NULL) ||
         pl_json_parse(text, bytes, path, &root, NULL))
         return 0;
@@ -57,13 +58,13 @@ static int read_rates(pl_rates *rates, const char *folder, size_t threads,
     return 1;
 }
 
-static pl_rates recall(const char *folder, size_t threads, size_t width,
-                       pl_heap *heap)
+static pl_rates recall(const char *folder, const pl_device_info *device,
+                       size_t width, pl_heap *heap)
 {
-    pl_rates rates = pl_rates_built_in(threads);
-    if (folder && read_rates(&rates, folder, threads, width, heap))
+    pl_rates rates = pl_rates_built_in(device->cores);
+    if (folder && read_rates(&rates, folder, device, width, heap))
         rates.source = PL_RATES_MEASURED;
-    else if (folder && read_rates(&rates, folder, threads, 0, heap))
+    else if (folder && read_rates(&rates, folder, device, 0, heap))
         rates.source = PL_RATES_SIMILAR;
     return rates;
 }
@@ -72,7 +73,7 @@ static pl_status find_budget(pl_machine *machine, pl_machine_use use,
                              const pl_config *config, pl_error *err)
 {
     const int stated = pl_config_states_memory(config);
-    pl_memory_offer offer;
+    pl_device_offer offer;
     pl_status status = PL_OK;
     machine->budget_bytes = SIZE_MAX;
     if (stated) {
@@ -82,15 +83,25 @@ static pl_status find_budget(pl_machine *machine, pl_machine_use use,
     }
     if (status || (stated && use == PL_MACHINE_PLAN))
         return status;
-    status = pl_memory_offer_make(&offer, "", err);
+    status = pl_device_offer_make(&offer, &machine->device, err);
     if (status)
         return stated ? PL_OK : status; /* it asks for a stated budget */
     if (offer.bytes >= machine->budget_bytes)
         return PL_OK;
     machine->budget_bytes = offer.bytes;
-    pl_memory_binding_text(&offer, machine->budget_from,
-                           sizeof machine->budget_from);
+    snprintf(machine->budget_from, sizeof machine->budget_from, "%s",
+             offer.from);
     return PL_OK;
+}
+
+/* What the host adds where the device has memory of its own. */
+static void find_host_budget(pl_machine *machine, pl_machine_use use)
+{
+    pl_memory_offer offer;
+    machine->host_budget_bytes = SIZE_MAX;
+    if (machine->device.memory.spaces == PL_SPACES_APART &&
+        use == PL_MACHINE_RUN && !pl_memory_offer_make(&offer, "", NULL))
+        machine->host_budget_bytes = offer.bytes;
 }
 
 pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
@@ -99,11 +110,19 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
 {
     *machine = (pl_machine){ .cache_folder = cache_folder };
     machine->width = (size_t)config->n_embd;
-    const size_t threads = pl_gpt_threads(config);
-    machine->rates = recall(cache_folder, threads, machine->width, heap);
+    pl_status status = use == PL_MACHINE_HOST
+                           ? pl_device_choose_host(&machine->device, config,
+                                                   err)
+                           : pl_device_choose(&machine->device, config, err);
+    if (status)
+        return status;
+    machine->rates = recall(cache_folder, &machine->device, machine->width,
+                            heap);
     pl_rates similar = { .source = PL_RATES_SIMILAR };
-    if (cache_folder && read_rates(&similar, cache_folder, threads, 0, heap))
+    if (cache_folder &&
+        read_rates(&similar, cache_folder, &machine->device, 0, heap))
         machine->similar_trust = pl_rates_trust(&similar, pl_clock_date());
+    find_host_budget(machine, use);
     return find_budget(machine, use, config, err);
 }
 
@@ -124,8 +143,8 @@ void pl_machine_learn(pl_machine *machine, const pl_looks *looks)
     pl_rates_learn(&machine->rates, looks, pl_clock_date());
 }
 
-pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
-                              char *text, size_t capacity, pl_error *err)
+pl_status pl_machine_remember(const pl_machine *machine, char *text,
+                              size_t capacity, pl_error *err)
 {
     const pl_rates *rates = &machine->rates;
     char path[PL_PATH_BYTES];
@@ -148,7 +167,8 @@ pl_status pl_machine_remember(const pl_machine *machine, size_t threads,
                           ? 2
                           : 1;
     for (int i = 0; i < files && !status; i++) {
-        status = path_of(path, machine->cache_folder, threads, widths[i], err);
+        status = path_of(path, machine->cache_folder, &machine->device,
+                         widths[i], err);
         if (!status)
             status = pl_file_replace(path, text, j.used, err);
     }

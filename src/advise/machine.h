@@ -1,23 +1,28 @@
-/* machine.h: what a run may assume of this machine: how much memory it may
- * take, and how fast the ops are.
+/* machine.h: what a run may assume of this machine: which device computes, how
+ * much memory it may take, and how fast the ops are.
  *
  * The rates are remembered from one run to the next in a small JSON file per
- * instruction set, number of threads and n_embd, in a folder that the caller
- * names (the user's cache), with the date and how quiet it was. A missing or
- * strange file is no error: then the built-in rates hold. */
+ * device (instruction set, number of threads) and n_embd, in a folder that the
+ * caller names (the user's cache), with the date and how quiet it was. A
+ * missing or strange file is no error: then the built-in rates hold. */
 #ifndef PL_ADVISE_MACHINE_H
 #define PL_ADVISE_MACHINE_H
 
 #include "advise/load.h"
 #include "config/config.h"
+#include "device/device.h"
 #include "model/looks.h"
 
 enum { PL_MACHINE_TEXT_BYTES = 256 };
 
 typedef struct pl_machine {
-    size_t budget_bytes; /* of arena and reserve; SIZE_MAX: no limit known */
+    pl_device_info device;
+    /* of arena and reserve, or of the arena alone where the device has memory
+     * of its own; SIZE_MAX: no limit known */
+    size_t budget_bytes;
     char budget_from[PL_MACHINE_TEXT_BYTES]; /* who says so, for people */
-    size_t tokenizer_bytes; /* by a tokenizer, beside the plan's own tables */
+    size_t host_budget_bytes; /* of the rest there; SIZE_MAX likewise */
+    size_t tokenizer_bytes;   /* by a tokenizer, beside the plan's own tables */
     pl_rates rates;
     size_t width;              /* n_embd, which the rates depend on */
     const char *cache_folder;  /* where rates are remembered; NULL: nowhere */
@@ -25,12 +30,16 @@ typedef struct pl_machine {
     pl_load_reader *read_load; /* NULL: this machine's */
 } pl_machine;
 
-/* Whether something is going to run here, or is only planned, perhaps for
- * another machine. */
-typedef enum pl_machine_use { PL_MACHINE_RUN, PL_MACHINE_PLAN } pl_machine_use;
+/* Whether a model is going to run here, or is only planned, perhaps for another
+ * machine; or the host works for itself: on text, in its own memory. */
+typedef enum pl_machine_use {
+    PL_MACHINE_RUN,
+    PL_MACHINE_PLAN,
+    PL_MACHINE_HOST,
+} pl_machine_use;
 
-/* From the keys `memory` and `threads`. 'auto' asks the machine; a stated
- * budget is believed for a plan, and capped by what the machine offers for a
+/* From the keys `device`, `threads` and `memory`. 'auto' asks it; a stated
+ * budget is believed for a plan, and capped by what the device offers for a
  * run. */
 PL_MUST_CHECK pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
                                         const pl_config *config,
@@ -51,7 +60,7 @@ void pl_machine_learn(pl_machine *machine, const pl_looks *looks);
  * only if what is there isn't to be trusted more. Allocates nothing: `text`
  * holds `capacity` bytes for the JSON. */
 PL_MUST_CHECK pl_status pl_machine_remember(const pl_machine *machine,
-                                            size_t threads, char *text,
-                                            size_t capacity, pl_error *err);
+                                            char *text, size_t capacity,
+                                            pl_error *err);
 
 #endif

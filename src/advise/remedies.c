@@ -38,10 +38,8 @@ static pl_status try_smallest(const pricing *p, const pl_config *config,
         status = pl_fit_smallest(&found, &shape, &base, &wish,
                                  &p->machine->rates, &heap, p->err);
     if (!status)
-        *fits = found.arena_bytes + pl_run_plan_reserve(&shape, &found.layout,
-                                                        found.arena_bytes,
-                                                        p->tables_bytes) <=
-                p->machine->budget_bytes;
+        *fits = pl_run_plan_total(&shape, &found.layout, found.arena_bytes,
+                                  p->tables_bytes) <= p->machine->budget_bytes;
     pl_heap_close(&heap);
     return status;
 }

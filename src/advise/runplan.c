@@ -1,6 +1,5 @@
 /* runplan.c: see runplan.h. */
 #include "advise/runplan.h"
-#include "base/threads.h"
 #include "config/special.h"
 #include "explain/peers.h"
 #include "kernels/kernels.h"
@@ -24,8 +23,28 @@ size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
 {
     /* 1/512: an 8-byte page-table entry per 4 KiB page */
     return RESERVE_FIXED_BYTES + shape->L * RESERVE_LAYER_BYTES +
-           RESERVE_TABLES * tables_bytes +
-           layout->threads * PL_THREAD_STACK_BYTES + arena_bytes / 512;
+           RESERVE_TABLES * tables_bytes + layout->device.host_bytes +
+           arena_bytes / 512;
+}
+
+int pl_run_plan_is_apart(const pl_gpt_layout *layout)
+{
+    return layout->device.memory.spaces == PL_SPACES_APART;
+}
+
+size_t pl_run_plan_total(const pl_shape *shape, const pl_gpt_layout *layout,
+                         size_t arena_bytes, size_t tables_bytes)
+{
+    if (pl_run_plan_is_apart(layout))
+        return arena_bytes;
+    return arena_bytes +
+           pl_run_plan_reserve(shape, layout, arena_bytes, tables_bytes);
+}
+
+size_t pl_run_plan_host_arena(const pl_gpt *gpt)
+{
+    return pl_run_plan_is_apart(&gpt->layout) ? gpt->placement.host_bytes
+                                              : gpt->placement.arena_bytes;
 }
 
 /* The largest arena whose reserve still fits beside it. */
@@ -33,8 +52,8 @@ static size_t arena_budget(size_t budget_bytes, const pl_shape *shape,
                            const pl_gpt_layout *layout, size_t tables_bytes)
 {
     size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes);
-    if (budget_bytes == SIZE_MAX)
-        return SIZE_MAX;
+    if (budget_bytes == SIZE_MAX || pl_run_plan_is_apart(layout))
+        return budget_bytes;
     if (budget_bytes <= fixed)
         return 0;
     return (budget_bytes - fixed) / 513 * 512;
@@ -169,14 +188,28 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
                              err);
     if (status)
         return status;
-    size_t arena = plan->gpt.placement.arena_bytes;
-    plan->reserve_bytes = pl_run_plan_reserve(&shape, &base, arena, tables);
+    const size_t on_host = pl_run_plan_host_arena(&plan->gpt);
+    plan->reserve_bytes = pl_run_plan_reserve(&shape, &base, on_host, tables);
     plan->tables_bytes = tables;
-    plan->total_bytes = arena + plan->reserve_bytes;
-    plan->fits = plan->total_bytes <= machine->budget_bytes;
+    plan->total_bytes = pl_run_plan_total(
+        &shape, &base, plan->gpt.placement.arena_bytes, tables);
+    if (pl_run_plan_is_apart(&base))
+        plan->host_bytes = on_host + plan->reserve_bytes;
+    plan->fits = plan->total_bytes <= machine->budget_bytes &&
+                 plan->host_bytes <= machine->host_budget_bytes;
     plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates,
                                           wish.batches);
     return PL_OK;
+}
+
+pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
+                                     size_t arena_bytes, size_t reserve_bytes)
+{
+    pl_run_plan_sum sum = { "the arena, in the device's memory" };
+    if (!pl_run_plan_is_apart(layout))
+        snprintf(sum.text, sizeof sum.text, "arena %zu + reserve %zu",
+                 arena_bytes, reserve_bytes);
+    return sum;
 }
 
 pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
@@ -184,12 +217,21 @@ pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
 {
     if (plan->fits)
         return PL_OK;
+    if (plan->total_bytes <= machine->budget_bytes)
+        return pl_fail(err, PL_E_MEMORY,
+                       "besides the device's memory this run needs %zu bytes "
+                       "of the host's, which has %zu: end what else takes "
+                       "memory",
+                       plan->host_bytes, machine->host_budget_bytes);
     return pl_fail(
         err, PL_E_MEMORY,
-        "this run needs %zu bytes (arena %zu + reserve %zu)%s, the budget is "
+        "this run needs %zu bytes (%s)%s, the budget is "
         "%zu (%s): %zu bytes are missing. `plimsoll plan` with the same "
         "settings shows what would help",
-        plan->total_bytes, plan->gpt.placement.arena_bytes, plan->reserve_bytes,
+        plan->total_bytes,
+        pl_run_plan_sum_text(&plan->gpt.layout, plan->gpt.placement.arena_bytes,
+                             plan->reserve_bytes)
+            .text,
         plan->fit.smallest.arena_bytes == plan->fit.chosen.arena_bytes
             ? " at the least"
             : "",

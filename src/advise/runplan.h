@@ -15,8 +15,10 @@ typedef struct pl_run_plan {
     pl_fit fit;
     size_t reserve_bytes;
     size_t tables_bytes;   /* set-up tables that the reserve counts with */
-    size_t total_bytes;    /* arena and reserve */
-    int fits;              /* total <= budget */
+    size_t total_bytes;    /* arena and reserve; where the device has memory of
+                            * its own, the arena alone */
+    size_t host_bytes;     /* there: the rest, which is the host's; else 0 */
+    int fits;              /* both are within their budgets */
     double update_seconds; /* predicted */
     const char *capped_by; /* memory = 'auto': who would take less than the
                             * fastest plan, or NULL; cap_bytes: how much */
@@ -42,11 +44,21 @@ PL_MUST_CHECK pl_status pl_run_plan_check(const pl_run_plan *plan,
                                           const pl_machine *machine,
                                           pl_error *err);
 
-/* Bytes outside the arena that a run may take: program, C library, stacks,
- * page tables, and set-up tables, which were `tables_bytes` when the plan was
- * made. Measured, and tested against the real thing. */
+/* Bytes that a run may take of the host's memory besides its arena there, which
+ * has `arena_bytes`: program, C library, stacks, page tables, and set-up
+ * tables, which were `tables_bytes` when the plan was made. Measured, and
+ * tested against the real thing. */
 size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
                            size_t arena_bytes, size_t tables_bytes);
+
+/* What the budget has to hold for an arena of so many bytes: total_bytes. */
+size_t pl_run_plan_total(const pl_shape *shape, const pl_gpt_layout *layout,
+                         size_t arena_bytes, size_t tables_bytes);
+
+/* Whether the device has memory of its own, besides the host's. */
+int pl_run_plan_is_apart(const pl_gpt_layout *layout);
+/* The arena in the host's memory: all of it, or what is in its own space. */
+size_t pl_run_plan_host_arena(const pl_gpt *gpt);
 
 /* How large the set-up tables of such a model can be. */
 PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
@@ -56,6 +68,13 @@ PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
 
 /* What a tokenizer adds to these tables. */
 size_t pl_run_plan_tokenizer_tables(const pl_machine *machine);
+
+/* "arena 4096 + reserve 512", or where that is: what total_bytes is made of. */
+typedef struct pl_run_plan_sum {
+    char text[96];
+} pl_run_plan_sum;
+pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
+                                     size_t arena_bytes, size_t reserve_bytes);
 
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,

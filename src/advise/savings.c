@@ -48,9 +48,8 @@ static pl_status add(pricing *p, pl_key key, const char *value,
     pl_status status = pl_gpt_make(&gpt, shape, layout, &heap, p->err);
     if (!status && p->count < PL_MAX_SAVINGS) {
         pl_saving *fix = &p->fixes[p->count++];
-        size_t arena = gpt.placement.arena_bytes;
-        size_t total = arena + pl_run_plan_reserve(shape, layout, arena,
-                                                   plan->tables_bytes);
+        size_t total = pl_run_plan_total(
+            shape, layout, gpt.placement.arena_bytes, plan->tables_bytes);
         *fix = (pl_saving){
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
             .update_change = pl_cost_update(&gpt, rates,

@@ -143,6 +143,12 @@ static void stop_workers(pl_threads *threads, int started)
     pthread_mutex_destroy(&threads->mutex);
 }
 
+size_t pl_threads_for(size_t wish)
+{
+    const size_t count = wish ? wish : (size_t)pl_cpu_count();
+    return count < PL_MAX_THREADS ? count : PL_MAX_THREADS;
+}
+
 pl_status pl_threads_open(pl_threads **out, int count, pl_heap *heap,
                           pl_error *err)
 {

@@ -14,6 +14,10 @@ enum { PL_MAX_THREADS = 256, PL_THREAD_STACK_BYTES = 512 * 1024 };
 typedef struct pl_threads pl_threads;
 typedef void pl_thread_fn(void *context, int ith, int nth);
 
+/* How many threads a wish means: its own number, or (0) one for each processor
+ * that this process may use; PL_MAX_THREADS at most. */
+size_t pl_threads_for(size_t wish);
+
 /* `count` threads, the caller being number 0. The pool's own few bytes come
  * from `heap`. */
 PL_MUST_CHECK pl_status pl_threads_open(pl_threads **out, int count,

@@ -113,10 +113,9 @@ static void print_start(const pl_session *session)
 static void print_machine(const pl_bench *b)
 {
     const pl_session *session = b->session;
-    printf(
-        "machine  %zu threads, %s kernels: %.1f GFLOP/s, reads %.1f GB/s\n\n",
-        session->run.gpt.layout.threads, pl_kernels_for(pl_cpu_isa()).name,
-        b->median.peak_flops * 1e-9, b->median.read_bytes * 1e-9);
+    printf("machine  %s: %.1f GFLOP/s, reads %.1f GB/s\n\n",
+           session->run.gpt.layout.device.text, b->median.peak_flops * 1e-9,
+           b->median.read_bytes * 1e-9);
 }
 
 /* ---- for scripts ---- */
@@ -176,8 +175,9 @@ static pl_status print_json(const pl_bench *b, pl_heap *heap, pl_error *err)
     if (pl_memory_peak_bytes(&peak, NULL))
         peak = 0;
     pl_json_text j = pl_json_text_begin(text, TEXT_BYTES);
-    pl_json_text_string(&j, "kernels", pl_kernels_for(pl_cpu_isa()).name);
-    pl_json_text_whole(&j, "threads", session->run.gpt.layout.threads);
+    const pl_device_info *device = &session->run.gpt.layout.device;
+    pl_json_text_string(&j, "kernels", device->kernels);
+    pl_json_text_whole(&j, "threads", device->workers);
     pl_json_text_whole(&j, "micro_batch", session->run.gpt.layout.micro);
     pl_json_text_whole(&j, "parameters", pl_param_count(&session->run.shape));
     pl_json_text_whole(&j, "arena_bytes",
@@ -205,10 +205,11 @@ static pl_status print_json(const pl_bench *b, pl_heap *heap, pl_error *err)
 
 /* ---- the command ---- */
 
-static void run_rounds(pl_bench *bench, int rounds)
+static pl_status run_rounds(pl_bench *bench, int rounds, pl_error *err)
 {
     const double began = pl_clock_seconds();
-    for (int i = 0; i <= rounds && !pl_cli_signal(); i++) {
+    pl_status status = PL_OK;
+    for (int i = 0; i <= rounds && !status && !pl_cli_signal(); i++) {
         double spent = pl_clock_seconds() - began;
         if (i == 0)
             pl_term_progress("warming up");
@@ -216,9 +217,10 @@ static void run_rounds(pl_bench *bench, int rounds)
             pl_term_progress(
                 "round %d of %d, %s left", i, rounds,
                 pl_units_duration(spent / i * (rounds + 1 - i)).text);
-        pl_bench_run_round(bench);
+        status = pl_bench_run_round(bench, err);
     }
     pl_term_clear();
+    return status;
 }
 
 static pl_status run_bench(pl_cli_args *args, pl_heap *heap, pl_error *err)
@@ -245,8 +247,12 @@ static pl_status run_bench(pl_cli_args *args, pl_heap *heap, pl_error *err)
         print_start(&session);
     pl_cli_catch_signals();
     pl_bench_begin(&bench, &session);
-    run_rounds(&bench, (int)config->rounds);
+    status = run_rounds(&bench, (int)config->rounds, err);
     pl_bench_finish(&bench);
+    if (status) {
+        pl_session_close(&session);
+        return status;
+    }
     if (bench.count < 1) {
         status = pl_fail(err, PL_E_STOPPED, "stopped before the first round");
     } else if (json) {
@@ -258,9 +264,8 @@ static pl_status run_bench(pl_cli_args *args, pl_heap *heap, pl_error *err)
         print_products(&bench);
     }
     pl_session_close(&session);
-    if (!status &&
-        pl_machine_remember(&session.machine, session.run.gpt.layout.threads,
-                            session.run.text, PL_RUN_TEXT_BYTES, err))
+    if (!status && pl_machine_remember(&session.machine, session.run.text,
+                                       PL_RUN_TEXT_BYTES, err))
         pl_log_say(&pl_term_log, PL_LOG_NOTE,
                    "the rates are not remembered: %s", err->text);
     if (!status && pl_cli_signal())

@@ -157,10 +157,19 @@ static void print_total(const plan *p)
            "above\n",
            pl_units_bytes(bound).text,
            100.0 * (double)(arena - bound) / (double)bound);
+    if (p->run.host_bytes)
+        printf("host     %11s  files and sampling, in the host's memory\n",
+               pl_units_bytes(place->host_bytes).text);
     printf("reserve  %11s  program, libraries, stacks, page tables\n",
            pl_units_bytes(p->run.reserve_bytes).text);
-    printf("%stotal    %11s%s\n", pl_term_out(PL_TERM_BOLD),
-           pl_units_bytes(p->run.total_bytes).text, pl_term_out_end());
+    if (p->run.host_bytes)
+        printf("%stotal    %11s%s  on the device; on the host %s\n",
+               pl_term_out(PL_TERM_BOLD),
+               pl_units_bytes(p->run.total_bytes).text, pl_term_out_end(),
+               pl_units_bytes(p->run.host_bytes).text);
+    else
+        printf("%stotal    %11s%s\n", pl_term_out(PL_TERM_BOLD),
+               pl_units_bytes(p->run.total_bytes).text, pl_term_out_end());
 }
 
 static double tokens_per_second(const plan *p)
@@ -392,6 +401,8 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "head_dim", p->run.gpt.shape.D);
     pl_json_text_whole(&j, "arena_bytes", place->arena_bytes);
     pl_json_text_whole(&j, "reserve_bytes", p->run.reserve_bytes);
+    if (p->run.host_bytes) /* the device has memory of its own */
+        pl_json_text_whole(&j, "host_bytes", p->run.host_bytes);
     pl_json_text_whole(&j, "lower_bound_bytes", place->lower_bound_bytes);
     pl_json_text_whole(&j, "micro_batch", p->run.gpt.layout.micro);
     pl_json_text_whole(&j, "accumulation", micro_steps(p));

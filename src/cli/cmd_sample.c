@@ -67,9 +67,9 @@ static pl_status print_token(const pl_session *session, int32_t token,
 /* The next token, or an error: a long prompt takes a while to read. */
 static pl_status next_token(pl_sampler *sampler, int32_t *token, pl_error *err)
 {
-    *token = pl_sampler_next(sampler);
-    if (*token >= 0)
-        return PL_OK;
+    pl_status status = pl_sampler_next(sampler, token, err);
+    if (status || *token >= 0)
+        return status;
     return pl_fail(err, PL_E_FORMAT,
                    "the model's output is not a number: its weights are broken "
                    "(NaN or infinite)");

@@ -19,7 +19,6 @@ static void print_start(const pl_session *session)
     uint64_t tokens = (uint64_t)config->batch_size *
                       (uint64_t)config->gradient_accumulation_steps *
                       session->run.shape.T;
-    size_t arena = gpt->placement.arena_bytes, reserve = session->reserve_bytes;
 
     printf("tokens per iteration will be: %s\n", pl_units_count(tokens).text);
     if (session->run.tokenizer.kind != PL_TOKENIZER_NONE)
@@ -28,11 +27,13 @@ static void print_start(const pl_session *session)
                       session->run.dataset.folder);
     printf("number of parameters: %.2fM\n",
            (double)pl_param_count_nanogpt(&session->run.shape) / 1e6);
-    printf("memory: arena %s + reserve %s, all of it taken; %zu thread%s, %s "
-           "kernels\n",
-           pl_units_bytes(arena).text, pl_units_bytes(reserve).text,
-           gpt->layout.threads, gpt->layout.threads == 1 ? "" : "s",
-           pl_kernels_for(pl_cpu_isa()).name);
+    printf("memory: arena %s", pl_units_bytes(gpt->placement.arena_bytes).text);
+    if (gpt->placement.host_bytes) /* the device's memory isn't the host's */
+        printf(", on the host %s",
+               pl_units_bytes(gpt->placement.host_bytes).text);
+    printf(" + reserve %s, all of it taken; %s\n",
+           pl_units_bytes(session->reserve_bytes).text,
+           gpt->layout.device.text);
     fflush(stdout);
 }
 
@@ -72,10 +73,9 @@ static void say_how_to_go_on(const pl_session *session)
 
 static void print_peak(const pl_session *session)
 {
-    size_t arena = session->run.gpt.placement.arena_bytes, peak;
+    size_t planned = pl_session_host_bytes(session), peak;
     if (pl_memory_peak_bytes(&peak, NULL))
         return; /* no /proc: nothing to compare */
-    size_t planned = arena + session->reserve_bytes;
     printf("peak memory: %s of the %s that were planned (%zu bytes)\n",
            pl_units_bytes(peak).text, pl_units_bytes(planned).text, peak);
     if (peak > planned)

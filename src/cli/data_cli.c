@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "cli/term.h"
 #include "config/special.h"
-#include "model/gpt.h"
 #include "text/tokfile.h"
 
 #include <stdio.h>
@@ -131,11 +131,12 @@ pl_status pl_cli_data_budget(pl_cli_budget *budget, const pl_config *config,
 {
     pl_machine machine;
     pl_memory_offer offer = { 0 };
-    pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
+    pl_status status = pl_cli_machine(&machine, PL_MACHINE_HOST, config, heap,
                                       err);
     if (status)
         return status;
-    budget->threads = (int)pl_gpt_threads(config);
+    budget->threads = (int)pl_threads_for(
+        config->threads == PL_NONE ? 0 : (size_t)config->threads);
     budget->budget_bytes = machine.budget_bytes;
     size_t held = 0;
     if (!pl_memory_offer_make(&offer, "", NULL))

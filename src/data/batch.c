@@ -35,22 +35,21 @@ uint64_t pl_batch_crop_eval(uint32_t seed, pl_split split, uint32_t i,
     return pl_rng_below(words, n_tokens - T);
 }
 
-pl_status pl_batch_load(const pl_dataset *dataset, const pl_batch_key *key,
-                        uint32_t first, uint32_t count, size_t T, int32_t *rows,
-                        pl_error *err)
+pl_status pl_batch_read(const pl_dataset *dataset, const pl_batch_key *key,
+                        uint32_t sequence, size_t T, size_t from, size_t count,
+                        int32_t *tokens, pl_error *err)
 {
     pl_split split = key->use == PL_BATCH_TRAIN ? PL_SPLIT_TRAIN : key->split;
     const pl_shard_set *shards = &dataset->shards[split];
     pl_status status = pl_batch_check(shards->name, shards->n_tokens, T, err);
-    for (uint32_t i = 0; !status && i < count; i++) {
-        uint64_t start = key->use == PL_BATCH_TRAIN
-                             ? pl_batch_crop_train(key->seed, key->step,
-                                                   first + i, shards->n_tokens,
-                                                   T)
-                             : pl_batch_crop_eval(key->seed, split, first + i,
-                                                  shards->n_tokens, T);
-        status = pl_shard_set_read(shards, start, T + 1, rows + i * (T + 1),
-                                   dataset->tokenizer.vocab_size, err);
-    }
-    return status;
+    if (status)
+        return status;
+    PL_CHECK(from <= T + 1 && count <= T + 1 - from);
+    uint64_t start = key->use == PL_BATCH_TRAIN
+                         ? pl_batch_crop_train(key->seed, key->step, sequence,
+                                               shards->n_tokens, T)
+                         : pl_batch_crop_eval(key->seed, split, sequence,
+                                              shards->n_tokens, T);
+    return pl_shard_set_read(shards, start + from, count, tokens,
+                             dataset->tokenizer.vocab_size, err);
 }

@@ -30,11 +30,12 @@ typedef struct pl_batch_key {
     uint32_t step; /* TRAIN: the update */
 } pl_batch_key;
 
-/* rows[count][T + 1] = the sequences [first, first + count) of the key's list:
- * inputs are the first T of a row, targets the last T. Allocates nothing. */
-PL_MUST_CHECK pl_status pl_batch_load(const pl_dataset *dataset,
-                                      const pl_batch_key *key, uint32_t first,
-                                      uint32_t count, size_t T, int32_t *rows,
+/* Tokens [from, from + count) of a sequence of the key's list, which has T + 1:
+ * inputs are the first T, targets the last T. Allocates nothing. */
+PL_MUST_CHECK pl_status pl_batch_read(const pl_dataset *dataset,
+                                      const pl_batch_key *key,
+                                      uint32_t sequence, size_t T, size_t from,
+                                      size_t count, int32_t *tokens,
                                       pl_error *err);
 
 #endif

@@ -1,26 +1,108 @@
-/* cpu.c: the processor as a device. One arena, one pool of threads that walk
- * the step list together with a barrier after every step. */
+/* cpu.c: see cpu.h. One arena, one pool of threads that walk the step list
+ * together with a barrier after every step. */
+#include "device/cpu.h"
 #include "base/arena.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/cpu.h"
+#include "base/memory.h"
 #include "base/threads.h"
 #include "device/cpu_steps.h"
-#include "device/device.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
-struct pl_device {
-    const pl_graph *graph;
+typedef struct cpu {
+    pl_device base; /* first: a pl_device is one of these */
     pl_arena arena;
     pl_threads *threads;
     cpu_context steps;
     double *profile[PL_PROGRAM_COUNT]; /* seconds by step, or NULL */
-    size_t throughout_bytes;
-};
+} cpu;
+
+static cpu *cpu_of(pl_device *device)
+{
+    return (cpu *)(void *)device;
+}
+
+/* ---- before it is opened ---- */
+
+pl_kernels pl_cpu_kernels(const pl_device_info *info)
+{
+    return info->variant == PL_CPU_REF ? pl_kernels_ref()
+                                       : pl_kernels_for((pl_isa)info->variant);
+}
+
+pl_device_info pl_cpu_info(int variant, size_t threads)
+{
+    pl_device_info info = { .kind = &pl_device_cpu,
+                            .variant = variant,
+                            .memory = PL_PLACE_IN_HOST,
+                            .workers = threads,
+                            .cores = threads,
+                            .host_bytes = threads * PL_THREAD_STACK_BYTES };
+    const pl_kernels kernels = pl_cpu_kernels(&info);
+    info.arithmetic = kernels.arithmetic;
+    snprintf(info.kernels, sizeof info.kernels, "%s", kernels.name);
+    snprintf(info.text, sizeof info.text, "%zu thread%s, %s kernels", threads,
+             threads == 1 ? "" : "s", kernels.name);
+    snprintf(info.key, sizeof info.key, "%s-%zu", kernels.name, threads);
+    return info;
+}
+
+static pl_status describe(pl_device_info *info, size_t threads, pl_error *err)
+{
+    (void)err;
+    *info = pl_cpu_info((int)pl_cpu_isa(), pl_threads_for(threads));
+    return PL_OK;
+}
+
+static pl_status offer_memory(pl_device_offer *offer,
+                              const pl_device_info *info, pl_error *err)
+{
+    pl_memory_offer memory;
+    (void)info;
+    pl_status status = pl_memory_offer_make(&memory, "", err);
+    if (status)
+        return status;
+    offer->bytes = memory.bytes;
+    pl_memory_binding_text(&memory, offer->from, sizeof offer->from);
+    return PL_OK;
+}
+
+static pl_extent scratch(const pl_device_info *info, const pl_step *step)
+{
+    switch (step->op) {
+    case PL_OP_ATTENTION:
+    case PL_OP_ATTENTION_BWD:
+    case PL_OP_ATTENTION_CACHED:
+        return (pl_extent){ info->workers,
+                            pl_attention_scratch(step->T, step->inner) };
+    default:
+        return (pl_extent){ 0, 0 };
+    }
+}
+
+/* A thread's share of the widest product. */
+static pl_extent packing(const pl_device_info *info, size_t columns,
+                         size_t most, pl_dtype dtype)
+{
+    size_t share = (columns + info->workers - 1) / info->workers;
+    if (share > most)
+        share = most;
+    if (share == 0)
+        return (pl_extent){ 0, 0 };
+    return (pl_extent){
+        info->workers,
+        pl_gemm_scratch(share, dtype == PL_F32 ? PL_STORE_F32 : PL_STORE_BF16)
+    };
+}
+
+/* ---- runs ---- */
 
 typedef struct walk {
-    pl_device *device;
+    cpu *device;
     const pl_program *program;
     int id;
     const pl_run_watch *watch; /* or NULL */
@@ -43,7 +125,7 @@ static int dies(const walk *w, const pl_buffer *buffer)
 /* Dev and asan builds: what a wrong lifetime would read is NaN, or poisoned. */
 static void raise_born(const walk *w, size_t at)
 {
-    const pl_graph *graph = w->device->graph;
+    const pl_graph *graph = w->device->base.graph;
     for (size_t i = 0; i < graph->n_buffers; i++) {
         const pl_buffer *buffer = &graph->buffers[i];
         if (buffer->program == w->id && buffer->first == at &&
@@ -54,7 +136,7 @@ static void raise_born(const walk *w, size_t at)
 
 static void bury_dead(const walk *w, size_t at)
 {
-    const pl_graph *graph = w->device->graph;
+    const pl_graph *graph = w->device->base.graph;
     for (size_t i = 0; i < graph->n_buffers; i++) {
         const pl_buffer *buffer = &graph->buffers[i];
         if (dies(w, buffer) && buffer->last == at)
@@ -66,7 +148,7 @@ static void bury_dead(const walk *w, size_t at)
 /* After a stop: all that isn't kept between programs. */
 static void bury_all(const walk *w)
 {
-    const pl_graph *graph = w->device->graph;
+    const pl_graph *graph = w->device->base.graph;
     for (size_t i = 0; i < graph->n_buffers; i++) {
         const pl_buffer *buffer = &graph->buffers[i];
         if (buffer->program == w->id &&
@@ -112,49 +194,87 @@ static void walk_steps(void *context, int ith, int nth)
     }
 }
 
-void pl_device_profile(pl_device *device, pl_program_id program,
-                       double *seconds)
-{
-    device->profile[program] = seconds;
-}
-
-pl_run_end pl_device_run_watched(pl_device *device, pl_program_id program,
-                                 pl_part part, const pl_run_watch *watch)
+static pl_status run(pl_device *device, pl_program_id program, pl_part part,
+                     const pl_run_watch *watch, pl_run_end *stopped,
+                     pl_error *err)
 {
     const pl_program *p = &device->graph->programs[program];
     const size_t end = part == PL_PART_LOOP ? p->loop_steps : p->n_steps;
-    walk w = { .device = device,
+    walk w = { .device = cpu_of(device),
                .program = p,
                .id = (int)program,
                .watch = watch,
                .begin = part == PL_PART_LOOP ? 0 : p->loop_steps };
-    PL_CHECK(!watch || program != PL_UPDATE_WEIGHTS);
+    (void)err;
     atomic_init(&w.end, end);
     if (w.begin < end)
-        pl_threads_run(device->threads, walk_steps, &w);
+        pl_threads_run(w.device->threads, walk_steps, &w);
     if (atomic_load(&w.end) == end)
-        return PL_RUN_DONE;
+        return PL_OK;
     bury_all(&w);
-    return PL_RUN_STOPPED;
+    *stopped = PL_RUN_STOPPED;
+    return PL_OK;
 }
 
-void pl_device_run(pl_device *device, pl_program_id program, pl_part part)
+static void profile(pl_device *device, pl_program_id program, double *seconds)
 {
-    pl_run_end end = pl_device_run_watched(device, program, part, NULL);
-    PL_CHECK(end == PL_RUN_DONE);
+    cpu_of(device)->profile[program] = seconds;
 }
 
-void pl_device_clear(pl_device *device, pl_buffer_id buffer)
+/* ---- bytes ---- */
+
+/* What the host fills is born by that. */
+static unsigned char *raised(pl_device *device, pl_buffer_id buffer)
 {
-    memset(device->steps.memory[buffer], 0,
-           device->graph->buffers[buffer].bytes);
+    const pl_buffer *b = &device->graph->buffers[buffer];
+    void *memory = cpu_of(device)->steps.memory[buffer];
+    if (!pl_class_lives_throughout(b->class))
+        pl_arena_raise(memory, b->bytes);
+    return memory;
 }
+
+static pl_status clear(pl_device *device, pl_buffer_id buffer, pl_error *err)
+{
+    (void)err;
+    memset(raised(device, buffer), 0, device->graph->buffers[buffer].bytes);
+    return PL_OK;
+}
+
+static pl_status write_bytes(pl_device *device, pl_buffer_id buffer, size_t at,
+                             const void *source, size_t bytes, pl_error *err)
+{
+    (void)err;
+    memcpy(raised(device, buffer) + at, source, bytes);
+    return PL_OK;
+}
+
+static pl_status read_bytes(pl_device *device, pl_buffer_id buffer, size_t at,
+                            void *target, size_t bytes, pl_error *err)
+{
+    const unsigned char *memory = cpu_of(device)->steps.memory[buffer];
+    (void)err;
+    memcpy(target, memory + at, bytes);
+    return PL_OK;
+}
+
+static void *host(pl_device *device, pl_buffer_id buffer)
+{
+    return raised(device, buffer);
+}
+
+static void host_end(pl_device *device, pl_buffer_id buffer)
+{
+    pl_arena_bury(cpu_of(device)->steps.memory[buffer],
+                  pl_arena_round(device->graph->buffers[buffer].bytes));
+}
+
+/* ---- opening ---- */
 
 /* Every buffer's memory, claimed from the arena, which is then sealed. */
-static pl_status claim_all(pl_device *device, const pl_placement *placement,
-                           pl_heap *heap, pl_error *err)
+static pl_status claim_all(cpu *device, pl_heap *heap, pl_error *err)
 {
-    const pl_graph *graph = device->graph;
+    const pl_graph *graph = device->base.graph;
+    const pl_placement *placement = device->base.placement;
     void **memory;
     pl_status status = pl_heap_take(heap, &memory, graph->n_buffers,
                                     sizeof *memory, err);
@@ -170,82 +290,43 @@ static pl_status claim_all(pl_device *device, const pl_placement *placement,
     return PL_OK;
 }
 
-pl_status pl_device_open_cpu(pl_device **out, const pl_graph *graph,
-                             const pl_placement *placement,
-                             const pl_kernels *kernels, int threads,
-                             pl_heap *heap, pl_error *err)
+static pl_status open_cpu(pl_device **out, const pl_device_info *info,
+                          const pl_device *base, pl_heap *heap, pl_error *err)
 {
-    pl_device *device;
+    cpu *device;
     pl_status status = pl_heap_take(heap, &device, 1, sizeof *device, err);
     if (status)
         return status;
-    device->graph = graph;
-    device->steps.graph = graph;
-    device->throughout_bytes = placement->throughout_bytes;
-    device->steps.kernels = *kernels;
-    status = pl_arena_open(&device->arena, placement->arena_bytes, err);
+    device->base = *base;
+    device->steps.graph = base->graph;
+    device->steps.kernels = pl_cpu_kernels(info);
+    status = pl_arena_open(&device->arena, base->placement->arena_bytes, err);
     if (status)
         return status;
-    status = claim_all(device, placement, heap, err);
+    status = claim_all(device, heap, err);
     if (status)
         goto close_arena;
-    status = pl_threads_open(&device->threads, threads, heap, err);
+    status = pl_threads_open(&device->threads, (int)info->workers, heap, err);
     if (status)
         goto close_arena;
-    *out = device;
+    *out = &device->base;
     return PL_OK;
 close_arena:
     pl_arena_close(&device->arena);
     return status;
 }
 
-void pl_device_close(pl_device *device)
+static void close_cpu(pl_device *device)
 {
-    if (!device)
-        return;
-    pl_threads_close(device->threads);
-    pl_arena_close(&device->arena);
-}
-
-static unsigned char *at_bytes(pl_device *device, pl_buffer_id buffer,
-                               size_t at, size_t bytes)
-{
-    const pl_buffer *b = &device->graph->buffers[buffer];
-    PL_CHECK(at <= b->bytes && bytes <= b->bytes - at);
-    return (unsigned char *)device->steps.memory[buffer] + at;
-}
-
-void pl_device_write(pl_device *device, pl_buffer_id buffer, size_t at,
-                     const void *source, size_t bytes)
-{
-    memcpy(at_bytes(device, buffer, at, bytes), source, bytes);
-}
-
-void pl_device_read(pl_device *device, pl_buffer_id buffer, size_t at,
-                    void *target, size_t bytes)
-{
-    memcpy(target, at_bytes(device, buffer, at, bytes), bytes);
-}
-
-void *pl_device_host(pl_device *device, pl_buffer_id buffer)
-{
-    const pl_buffer *b = &device->graph->buffers[buffer];
-    void *memory = device->steps.memory[buffer];
-    if (!pl_class_lives_throughout(b->class))
-        pl_arena_raise(memory, b->bytes);
-    return memory;
-}
-
-size_t pl_device_used_bytes(const pl_device *device)
-{
-    return device->arena.used_bytes;
+    pl_threads_close(cpu_of(device)->threads);
+    pl_arena_close(&cpu_of(device)->arena);
 }
 
 /* ---- the machine's best ---- */
 
 /* One measurement: what all threads did together, by a kernel's own count. */
 typedef struct best_run {
-    pl_device *device;
+    cpu *device;
     size_t rounds;
     double work[PL_MAX_THREADS];
 } best_run;
@@ -264,11 +345,12 @@ static void run_peak(void *context, int ith, int nth)
 static void run_read(void *context, int ith, int nth)
 {
     best_run *run = context;
-    const pl_device *device = run->device;
+    const cpu *device = run->device;
     volatile float kept;
     float sink = 0.0f;
     size_t begin, end, line = 4096;
-    pl_threads_slice(device->throughout_bytes / line, ith, nth, &begin, &end);
+    pl_threads_slice(device->base.placement->throughout_bytes / line, ith, nth,
+                     &begin, &end);
     size_t bytes = (end - begin) * line;
     for (size_t i = 0; i < run->rounds; i++)
         device->steps.kernels.read(
@@ -295,19 +377,34 @@ static double best_of(best_run *run, pl_thread_fn *fn)
     return best;
 }
 
-double pl_device_peak_flops(pl_device *device)
-{
-    best_run run = { .device = device, .rounds = 200000 };
-    return device->steps.kernels.peak ? best_of(&run, run_peak) : 0.0;
-}
-
-double pl_device_read_bytes(pl_device *device)
+static double probe(pl_device *device, pl_probe what)
 {
     const size_t enough = 16 << 20; /* a run should outlast its start */
-    best_run run = { .device = device, .rounds = 1 };
-    if (!device->steps.kernels.read || device->throughout_bytes < 4096)
+    const size_t all = device->placement->throughout_bytes;
+    cpu *own = cpu_of(device);
+    best_run run = { .device = own, .rounds = 200000 };
+    if (what == PL_PROBE_FLOPS)
+        return own->steps.kernels.peak ? best_of(&run, run_peak) : 0.0;
+    if (!own->steps.kernels.read || all < 4096)
         return 0.0;
-    if (device->throughout_bytes < enough)
-        run.rounds = enough / device->throughout_bytes;
+    run.rounds = all < enough ? enough / all : 1;
     return best_of(&run, run_read);
 }
+
+const pl_device_kind pl_device_cpu = {
+    .name = "cpu",
+    .describe = describe,
+    .offer = offer_memory,
+    .scratch = scratch,
+    .packing = packing,
+    .open = open_cpu,
+    .close = close_cpu,
+    .run = run,
+    .clear = clear,
+    .write = write_bytes,
+    .read = read_bytes,
+    .host = host,
+    .host_end = host_end,
+    .profile = profile,
+    .probe = probe,
+};

@@ -40,9 +40,9 @@ static pl_storage rounding_of(const pl_step *step)
                                              : PL_STORE_F32;
 }
 
-static const pl_scalars *scalars_of(cx *c)
+static const pl_controls *controls_of(cx *c)
 {
-    return c->memory[c->graph->scalars];
+    return c->memory[c->graph->controls];
 }
 
 /* Elements of one row of argument i. */
@@ -53,26 +53,26 @@ static size_t row_of(cx *c, const pl_step *step, int i)
 
 static size_t rows_of(cx *c, const pl_step *step)
 {
-    return step->flags & PL_STEP_RUN_ROWS ? scalars_of(c)->rows : step->rows;
+    return step->flags & PL_STEP_RUN_ROWS ? controls_of(c)->rows : step->rows;
 }
 
 static size_t position_of(cx *c, const pl_step *step)
 {
-    return step->flags & PL_STEP_RUN_ROWS ? scalars_of(c)->position : 0;
+    return step->flags & PL_STEP_RUN_ROWS ? controls_of(c)->position : 0;
 }
 
 static pl_dropout dropout_of(cx *c, const pl_step *step)
 {
-    const pl_scalars *scalars = scalars_of(c);
+    const pl_controls *controls = controls_of(c);
     double p = step->dropout;
     return (pl_dropout){
         .threshold = (uint32_t)fmin(nearbyint(p * 0x1p32), 0x1p32 - 1.0),
         .scale = (float)(1.0 / (1.0 - p)),
-        .seed = scalars->seed,
-        .step = scalars->step,
+        .seed = controls->seed,
+        .step = controls->step,
         .site = step->site,
         .layer = step->layer < 0 ? 0 : (uint32_t)step->layer,
-        .sequence = scalars->batch_first + scalars->micro_first,
+        .sequence = controls->batch_first + controls->micro_first,
     };
 }
 
@@ -80,7 +80,7 @@ static pl_dropout dropout_of(cx *c, const pl_step *step)
 static const int32_t *tokens_of(cx *c, const pl_step *step, int i)
 {
     const int32_t *tokens = arg(c, step, i);
-    return tokens + scalars_of(c)->micro_first * row_of(c, step, i);
+    return tokens + controls_of(c)->micro_first * row_of(c, step, i);
 }
 
 static void run_embed(cx *c, const pl_step *s, int ith, int nth)
@@ -129,7 +129,7 @@ static void run_layernorm(cx *c, const pl_step *s, int ith, int nth)
                        .C = s->cols,
                        .y_storage = storage_of(c, s, PL_ARG_LAYERNORM_Y) };
     if (s->flags & PL_STEP_LAST_ROW)
-        a.x += (scalars_of(c)->rows - 1) * s->cols;
+        a.x += (controls_of(c)->rows - 1) * s->cols;
     c->kernels.layernorm(&a, ith, nth);
 }
 
@@ -160,7 +160,7 @@ static void run_rmsnorm(cx *c, const pl_step *s, int ith, int nth)
                      .C = s->cols,
                      .y_storage = storage_of(c, s, PL_ARG_RMSNORM_Y) };
     if (s->flags & PL_STEP_LAST_ROW)
-        a.x += (scalars_of(c)->rows - 1) * s->cols;
+        a.x += (controls_of(c)->rows - 1) * s->cols;
     c->kernels.rmsnorm(&a, ith, nth);
 }
 
@@ -353,11 +353,11 @@ static void run_attention_bwd(cx *c, const pl_step *s, int ith, int nth)
 /* The cache holds T rows of keys, then T rows of values, kept like qkv. */
 static void run_cache_append(cx *c, const pl_step *s, int ith, int nth)
 {
-    const pl_scalars *scalars = scalars_of(c);
-    size_t A = s->heads * s->inner, at = scalars->position * A;
+    const pl_controls *controls = controls_of(c);
+    size_t A = s->heads * s->inner, at = controls->position * A;
     void *cache = arg(c, s, PL_ARG_CACHE_APPEND_CACHE);
     const void *qkv = arg(c, s, PL_ARG_CACHE_APPEND_QKV);
-    pl_copy a = { .rows = scalars->rows,
+    pl_copy a = { .rows = controls->rows,
                   .C = A,
                   .y_row = A,
                   .x_row = 3 * A,
@@ -373,7 +373,7 @@ static void run_cache_append(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
 {
-    const pl_scalars *scalars = scalars_of(c);
+    const pl_controls *controls = controls_of(c);
     size_t A = s->heads * s->inner;
     const void *cache = arg(c, s, PL_ARG_ATTENTION_CACHED_CACHE);
     pl_attention a = {
@@ -385,9 +385,9 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
         .q_row = 3 * A,
         .kv_row = A,
         .B = 1,
-        .queries = scalars->rows,
+        .queries = controls->rows,
         .keys = s->T,
-        .first = scalars->position,
+        .first = controls->position,
         .H = s->heads,
         .D = s->inner,
         .scratch = arg(c, s, PL_ARG_ATTENTION_CACHED_SCRATCH),
@@ -422,9 +422,9 @@ static void run_drop(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_carry(cx *c, const pl_step *s, int ith, int nth)
 {
-    const pl_scalars *scalars = scalars_of(c);
+    const pl_controls *controls = controls_of(c);
     float *carry = arg(c, s, PL_ARG_CARRY_BATCH);
-    pl_copy a = { .y = carry + scalars->micro_first * s->T * s->cols,
+    pl_copy a = { .y = carry + controls->micro_first * s->T * s->cols,
                   .x = arg(c, s, PL_ARG_CARRY_X),
                   .rows = s->rows,
                   .C = s->cols,
@@ -435,7 +435,7 @@ static void run_carry(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_cross_entropy(cx *c, const pl_step *s, int ith, int nth)
 {
-    const pl_scalars *scalars = scalars_of(c);
+    const pl_controls *controls = controls_of(c);
     pl_cross_entropy a = {
         .logits = arg(c, s, PL_ARG_CROSS_ENTROPY_LOGITS),
         .loss = arg(c, s, PL_ARG_CROSS_ENTROPY_LOSS),
@@ -445,16 +445,16 @@ static void run_cross_entropy(cx *c, const pl_step *s, int ith, int nth)
         .rows = s->rows,
         .T = s->T,
         .V = s->cols,
-        .scale = s->flags & PL_STEP_GRADIENT ? scalars->dlogit_scale : 0.0f,
+        .scale = s->flags & PL_STEP_GRADIENT ? controls->dlogit_scale : 0.0f,
     };
     c->kernels.cross_entropy(&a, ith, nth);
 }
 
 static void run_loss_sum(cx *c, const pl_step *s, int ith, int nth)
 {
-    const pl_scalars *scalars = scalars_of(c);
+    const pl_controls *controls = controls_of(c);
     double *sums = arg(c, s, PL_ARG_LOSS_SUM_SUMS);
-    pl_loss_sum a = { .sums = sums + scalars->micro_first,
+    pl_loss_sum a = { .sums = sums + controls->micro_first,
                       .loss = arg(c, s, PL_ARG_LOSS_SUM_LOSS),
                       .sequences = s->rows / s->T,
                       .T = s->T };
@@ -471,15 +471,16 @@ static void run_sumsq(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_clip(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_scalars *scalars = c->memory[c->graph->scalars];
+    const pl_controls *controls = controls_of(c);
+    pl_outcome *outcome = arg(c, s, PL_ARG_CLIP_OUTCOME);
     pl_clip a = {
-        .grad_norm = &scalars->grad_norm,
-        .clip = &scalars->clip,
-        .skipped = &scalars->skipped,
+        .grad_norm = &outcome->grad_norm,
+        .clip = &outcome->clip,
+        .skipped = &outcome->skipped,
         .partial = arg(c, s, PL_ARG_CLIP_PARTIAL),
         .count = s->rows,
-        .loss_scale = scalars->loss_scale,
-        .grad_clip = scalars->grad_clip,
+        .loss_scale = controls->loss_scale,
+        .grad_clip = controls->grad_clip,
     };
     c->kernels.clip(&a, ith, nth);
 }
@@ -520,26 +521,27 @@ static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
 
 static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
 {
-    const pl_scalars *scalars = scalars_of(c);
-    double rate = scalars->learning_rate;
-    double decay = s->flags & PL_STEP_DECAY ? scalars->weight_decay : 0.0;
+    const pl_controls *controls = controls_of(c);
+    const pl_outcome *outcome = arg(c, s, PL_ARG_ADAMW_OUTCOME);
+    double rate = controls->learning_rate;
+    double decay = s->flags & PL_STEP_DECAY ? controls->weight_decay : 0.0;
     pl_adamw a = {
         .g = arg_from(c, s, PL_ARG_ADAMW_G, s->first),
         .first = s->first,
         .count = s->rows,
         .keep = (float)(1.0 - rate * decay),
-        .beta1_rest = (float)(1.0 - scalars->beta1),
-        .beta2 = (float)scalars->beta2,
-        .beta2_rest = (float)(1.0 - scalars->beta2),
-        .step_size = (float)(rate / scalars->correction1),
-        .root_correction = (float)sqrt(scalars->correction2),
-        .eps = (float)scalars->eps,
-        .clip = scalars->clip,
-        .seed = scalars->seed,
-        .step = scalars->step,
+        .beta1_rest = (float)(1.0 - controls->beta1),
+        .beta2 = (float)controls->beta2,
+        .beta2_rest = (float)(1.0 - controls->beta2),
+        .step_size = (float)(rate / controls->correction1),
+        .root_correction = (float)sqrt(controls->correction2),
+        .eps = (float)controls->eps,
+        .clip = outcome->clip,
+        .seed = controls->seed,
+        .step = controls->step,
         .tensor = (uint32_t)s->tensor,
     };
-    if (scalars->skipped) { /* nothing but a clean start for the next update */
+    if (outcome->skipped) { /* nothing but a clean start for the next update */
         pl_clear clear = { a.g, a.count };
         c->kernels.clear(&clear, ith, nth);
         return;
@@ -548,7 +550,7 @@ static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
     c->kernels.adamw(&a, ith, nth);
 }
 
-/* The host's own: it copies through pl_device_read and _host. */
+/* The host's own: it reads through pl_device_read into its own memory. */
 static void run_fetch(cx *c, const pl_step *s, int ith, int nth)
 {
     (void)c, (void)s, (void)ith, (void)nth;

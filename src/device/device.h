@@ -1,7 +1,11 @@
 /* device.h: where buffers live and when steps run.
  *
- * Outside a device a buffer is an id, never a pointer. A device owns the arena
- * that a placement asks for, executes programs, and moves bytes in and out. */
+ * A device is known by a table of functions (device_kind.h) behind the calls
+ * below. Outside a device a buffer is an id, never a pointer: what goes in and
+ * out is copied. Only buffers of the host's space (graph.h) are pointers.
+ *
+ * A device can fail at any call that returns a status: a card can be lost. Then
+ * nothing is known of what it holds; it can only be closed. */
 #ifndef PL_DEVICE_DEVICE_H
 #define PL_DEVICE_DEVICE_H
 
@@ -11,10 +15,12 @@
 
 #include <stdint.h>
 
-/* What changes between executions of a program. It lives in a buffer that
- * steps read, so that a device never waits for the host inside a program. */
-typedef struct pl_scalars {
-    /* written by the host */
+/* ---- what passes between the host and a program ---- */
+
+/* What changes between executions of a program. The host writes it before a
+ * run (pl_device_set), steps read it, so that a device never waits for the host
+ * inside a program. */
+typedef struct pl_controls {
     /* double: 1 - beta2 of a beta2 rounded to float is off by 1e-5 */
     double learning_rate, beta1, beta2, eps, weight_decay;
     double correction1, correction2; /* 1 - beta^t */
@@ -25,15 +31,21 @@ typedef struct pl_scalars {
     uint32_t batch_first; /* the batch's first sequence, in the update */
     uint32_t micro_first; /* the micro-batch's first sequence, in the batch */
     uint32_t rows, position; /* decoding: new rows, and where they begin */
-    /* written by the update program */
+} pl_controls;
+
+/* What an update says of itself: written by its steps, read by later ones and,
+ * after the run, by the host. */
+typedef struct pl_outcome {
     float grad_norm, clip;
     uint32_t skipped; /* the gradients were not finite: weights unchanged */
-} pl_scalars;
+} pl_outcome;
 
-/* Scalars with which every program runs and AdamW divides by nothing odd: for
+_Static_assert(sizeof(pl_outcome) == PL_OUTCOME_BYTES, "ops.h says its size");
+
+/* Controls with which every program runs and AdamW divides by nothing odd: for
  * measuring and rehearsing. */
-#define PL_SCALARS_NEUTRAL                                                     \
-    ((pl_scalars){                                                             \
+#define PL_CONTROLS_NEUTRAL                                                    \
+    ((pl_controls){                                                            \
         .learning_rate = 1e-6,                                                 \
         .beta1 = 0.9,                                                          \
         .beta2 = 0.95,                                                         \
@@ -46,23 +58,70 @@ typedef struct pl_scalars {
         .rows = 1,                                                             \
     })
 
+/* ---- what is known before it is opened ---- */
+
 typedef struct pl_device pl_device;
+typedef struct pl_device_kind pl_device_kind;
+
+/* A device as plans see it; choose.h fills it in. Nothing was opened, and
+ * nothing has to be closed. */
+typedef struct pl_device_info {
+    const pl_device_kind *kind;
+    int variant;   /* the kind's own: which kernels, which card */
+    char text[64]; /* "2 threads, avx2 kernels", for people */
+    char key[32];  /* "avx2-2": the name of rates that were measured on it */
+    char kernels[16];
+    pl_arithmetic arithmetic; /* of all that it computes */
+    pl_place_rules memory;
+    size_t workers;    /* that share a step; scratch may be for each */
+    size_t cores;      /* of 3 GHz with AVX2 that it is worth, until measured */
+    size_t host_bytes; /* that it takes of the host's memory for itself */
+} pl_device_info;
+
+/* Memory that a device would give at this moment, and who says so. */
+typedef struct pl_device_offer {
+    size_t bytes;
+    char from[256];
+} pl_device_offer;
+
+PL_MUST_CHECK pl_status pl_device_offer_make(pl_device_offer *offer,
+                                             const pl_device_info *info,
+                                             pl_error *err);
+
+/* float32 scratch that a step of this op with these constants (of rows, T,
+ * heads, inner) wants for itself; rows 0: none. */
+pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step);
+
+/* float32 scratch that all products share where the widest one has `columns`
+ * columns of weights kept or rounded to `dtype`, of which at most `most` are to
+ * be packed at once; rows 0: none. */
+pl_extent pl_device_packing(const pl_device_info *info, size_t columns,
+                            size_t most, pl_dtype dtype);
+
+/* ---- open ---- */
+
+/* Takes exactly the placement's bytes, which was made by info->memory's rules.
+ * What lives throughout is zero. Borrows graph and placement. */
+PL_MUST_CHECK pl_status pl_device_open(pl_device **out,
+                                       const pl_device_info *info,
+                                       const pl_graph *graph,
+                                       const pl_placement *placement,
+                                       pl_heap *heap, pl_error *err);
+void pl_device_close(pl_device *device); /* NULL is fine */
+
+/* The controls of all runs from here on. */
+PL_MUST_CHECK pl_status pl_device_set(pl_device *device,
+                                      const pl_controls *controls,
+                                      pl_error *err);
 
 typedef enum pl_part {
     PL_PART_LOOP, /* one round of the repeated steps */
     PL_PART_REST, /* what follows them */
 } pl_part;
 
-/* The processor: `threads` threads, the kernels of `kernels`. Opens, claims
- * and seals an arena of exactly the placement's bytes. Borrows graph and
- * placement. */
-PL_MUST_CHECK pl_status pl_device_open_cpu(
-    pl_device **out, const pl_graph *graph, const pl_placement *placement,
-    const pl_kernels *kernels, int threads, pl_heap *heap, pl_error *err);
-void pl_device_close(pl_device *device);
-
 /* Runs a part of a program to its end. */
-void pl_device_run(pl_device *device, pl_program_id program, pl_part part);
+PL_MUST_CHECK pl_status pl_device_run(pl_device *device, pl_program_id program,
+                                      pl_part part, pl_error *err);
 
 /* Who watches a run from step to step. */
 typedef struct pl_run_watch {
@@ -83,38 +142,42 @@ typedef enum pl_run_end {
  * for itself or for the host is there; what lives throughout is as the steps so
  * far have left it. PL_UPDATE_WEIGHTS can't be watched: half of it would be
  * neither the old weights nor the new ones. */
-PL_MUST_CHECK pl_run_end pl_device_run_watched(pl_device *device,
-                                               pl_program_id program,
-                                               pl_part part,
-                                               const pl_run_watch *watch);
+PL_MUST_CHECK pl_status pl_device_run_watched(pl_device *device,
+                                              pl_program_id program,
+                                              pl_part part,
+                                              const pl_run_watch *watch,
+                                              pl_run_end *end, pl_error *err);
 
 /* Fills a buffer with zeros. */
-void pl_device_clear(pl_device *device, pl_buffer_id buffer);
+PL_MUST_CHECK pl_status pl_device_clear(pl_device *device, pl_buffer_id buffer,
+                                        pl_error *err);
 
-/* Copies in and out of a buffer, `at` bytes from its start. */
-void pl_device_write(pl_device *device, pl_buffer_id buffer, size_t at,
-                     const void *source, size_t bytes);
-void pl_device_read(pl_device *device, pl_buffer_id buffer, size_t at,
-                    void *target, size_t bytes);
+/* Copies in and out of a buffer of the device's space, `at` bytes from its
+ * start. `source` may be overwritten, `target` read, as soon as it returns. */
+PL_MUST_CHECK pl_status pl_device_write(pl_device *device, pl_buffer_id buffer,
+                                        size_t at, const void *source,
+                                        size_t bytes, pl_error *err);
+PL_MUST_CHECK pl_status pl_device_read(pl_device *device, pl_buffer_id buffer,
+                                       size_t at, void *target, size_t bytes,
+                                       pl_error *err);
 
-/* The host's own view of a buffer that the host fills or reads: valid until
- * the next run. */
+/* A buffer of the host's space: planned memory for what the host does itself.
+ * It may lie over buffers of programs, so that it is the host's only until the
+ * next run, and until the next write to (or clearing of) what doesn't live
+ * throughout. In dev and asan builds it is buried then. */
 void *pl_device_host(pl_device *device, pl_buffer_id buffer);
 
-/* Bytes of the arena that claims cover: equal to the plan's, by assertion. */
-size_t pl_device_used_bytes(const pl_device *device);
-
 /* From now on seconds[i] grows by the time of step i of `program` whenever it
- * runs, by the clock of one thread from barrier to barrier; NULL: no longer. */
+ * runs; NULL: no longer. */
 void pl_device_profile(pl_device *device, pl_program_id program,
                        double *seconds);
 
-/* Flops per second that the device's arithmetic could do at best: all threads
- * at independent multiply-adds for some 40 ms. 0: unknown. */
+/* Flops per second that the device's arithmetic could do at best, measured in
+ * some 40 ms. 0: unknown. */
 double pl_device_peak_flops(pl_device *device);
 
-/* Bytes per second that all threads together read at best: what lives
- * throughout, for some 40 ms. 0: unknown. */
+/* Bytes per second of what lives throughout that the device reads at best,
+ * likewise. 0: unknown. */
 double pl_device_read_bytes(pl_device *device);
 
 #endif

@@ -59,7 +59,8 @@ typedef struct pl_tensor_source {
     void *context;
     size_t count;
     void (*describe)(void *context, size_t i, pl_tensor_info *info);
-    void (*read)(void *context, size_t i, size_t at, void *out, size_t bytes);
+    pl_status (*read)(void *context, size_t i, size_t at, void *out,
+                      size_t bytes, pl_error *err);
 } pl_tensor_source;
 
 /* Writes and syncs a new file at `path` (the caller renames); the data goes

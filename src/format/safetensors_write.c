@@ -129,8 +129,10 @@ static pl_status write_data(output *out, const pl_tensor_source *source,
         for (uint64_t at = 0; at < total && !status;) {
             size_t bytes = total - at < slice_bytes ? (size_t)(total - at)
                                                     : slice_bytes;
-            source->read(source->context, i, (size_t)at, slice, bytes);
-            status = put(out, slice, bytes, err);
+            status = source->read(source->context, i, (size_t)at, slice, bytes,
+                                  err);
+            if (!status)
+                status = put(out, slice, bytes, err);
             at += bytes;
             unsynced += bytes;
             if (!status && unsynced >= MOST_DIRTY_BYTES) {

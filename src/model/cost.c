@@ -3,13 +3,12 @@
 
 #include <math.h>
 
-pl_rates pl_rates_built_in(size_t threads)
+pl_rates pl_rates_built_in(size_t cores)
 {
     pl_rates rates = { .source = PL_RATES_BUILT_IN,
-                       .barrier_seconds = threads > 1 ? 1e-6 : 1e-7 };
+                       .barrier_seconds = cores > 1 ? 1e-6 : 1e-7 };
     for (int op = 0; op < PL_OP_COUNT; op++)
-        rates.per_second[op] = pl_op_of((pl_op)op)->per_second *
-                               (double)threads;
+        rates.per_second[op] = pl_op_of((pl_op)op)->per_second * (double)cores;
     return rates;
 }
 

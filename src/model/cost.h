@@ -23,8 +23,8 @@ typedef struct pl_rates {
     double date;  /* when that was, in seconds since 1970; 0: unknown */
 } pl_rates;
 
-/* The built-in table for `threads` threads. */
-pl_rates pl_rates_built_in(size_t threads);
+/* The built-in table for `cores` of its cores. */
+pl_rates pl_rates_built_in(size_t cores);
 
 /* Seconds of one step. */
 double pl_cost_step(const pl_step *step, const pl_rates *rates);

@@ -174,6 +174,7 @@ static void build_update(builder *b)
     }
     pl_step *step = pl_build_step(b, PL_OP_CLIP, -1);
     step->rows = partials;
+    pl_step_arg(step, PL_ARG_CLIP_OUTCOME, gpt->outcome);
     pl_step_arg(step, PL_ARG_CLIP_PARTIAL, partial);
     for (size_t i = 0; i < slots; i++) {
         pl_param param = pl_param_at(b->s, i);
@@ -190,6 +191,7 @@ static void build_update(builder *b)
         pl_step_arg(step, PL_ARG_ADAMW_M_SCALES, gpt->m_scales[i]);
         pl_step_arg(step, PL_ARG_ADAMW_V_SCALES, gpt->v_scales[i]);
         pl_step_arg(step, PL_ARG_ADAMW_COPY, gpt->copies[i]);
+        pl_step_arg(step, PL_ARG_ADAMW_OUTCOME, gpt->outcome);
     }
 }
 
@@ -252,6 +254,7 @@ static void build_sample(builder *b)
     gpt->sample_work = pl_build_buffer(b, -1, "work", PL_CLASS_TRANSIENT,
                                        PL_F32, 1, b->s->V);
     pl_graph_host(b->graph, gpt->sample_work, PL_HOST_READS);
+    pl_graph_in_host(b->graph, gpt->sample_work);
     gpt->sample_logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
                                          PL_F32, 1, b->s->V);
     pl_graph_host(b->graph, gpt->sample_logits, PL_HOST_READS);
@@ -291,6 +294,7 @@ static void build_save(builder *b)
     gpt->slice = pl_build_buffer(b, -1, "slice", PL_CLASS_TRANSIENT, PL_U8,
                                  gpt->layout.slice_bytes, 1);
     pl_graph_host(b->graph, gpt->slice, PL_HOST_WRITES);
+    pl_graph_in_host(b->graph, gpt->slice);
     for (size_t set = 0; set < sizeof sets / sizeof sets[0]; set++)
         for (size_t i = 0; i < pl_param_slots(b->s); i++) {
             if (sets[set][i] == PL_NO_BUFFER)
@@ -402,7 +406,7 @@ static void build_sets(builder *b)
     gpt->v_scales = build_set(b, second_scale);
 }
 
-/* Where a thread packs a product's weights: its share of the widest one. */
+/* Where products pack their weights. */
 static void build_packing(builder *b)
 {
     const pl_shape *s = b->s;
@@ -414,15 +418,12 @@ static void build_packing(builder *b)
         if (pl_param_is_factor(s, &param) && side > widest)
             widest = side;
     }
-    widest = (widest + layout->threads - 1) / layout->threads;
-    if (widest > layout->pack_columns)
-        widest = layout->pack_columns;
-    if (widest == 0)
-        return;
-    b->graph->packing = pl_graph_buffer(
-        b->graph, "packing", PL_CLASS_PACKING, PL_F32, layout->threads,
-        pl_gemm_scratch(widest, layout->dtype == PL_F32 ? PL_STORE_F32
-                                                        : PL_STORE_BF16));
+    const pl_extent room = pl_device_packing(
+        &layout->device, widest, layout->pack_columns, layout->dtype);
+    if (room.rows)
+        b->graph->packing = pl_graph_buffer(b->graph, "packing",
+                                            PL_CLASS_PACKING, PL_F32, room.rows,
+                                            room.cols);
 }
 
 /* Writes the programs whose bits are in `wanted`, and places them. */
@@ -432,9 +433,13 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
     builder b = { .gpt = gpt, .graph = &gpt->graph, .s = &gpt->shape };
 
     pl_graph_begin(&gpt->graph, heap);
-    gpt->scalars = pl_graph_buffer(&gpt->graph, "scalars", PL_CLASS_CONTROL,
-                                   PL_U8, sizeof(pl_scalars), 1);
-    gpt->graph.scalars = gpt->scalars;
+    gpt->controls = pl_graph_buffer(&gpt->graph, "controls", PL_CLASS_CONTROL,
+                                    PL_U8, sizeof(pl_controls), 1);
+    gpt->graph.controls = gpt->controls;
+    gpt->outcome = PL_NO_BUFFER;
+    if (gpt->layout.purpose == PL_PURPOSE_TRAINING)
+        gpt->outcome = pl_graph_buffer(&gpt->graph, "outcome", PL_CLASS_CONTROL,
+                                       PL_U8, sizeof(pl_outcome), 1);
     build_sets(&b);
     build_packing(&b);
     void (*const programs[])(builder *) = { build_train, build_update,
@@ -448,7 +453,8 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
     pl_status status = pl_graph_finish(&gpt->graph, err);
     if (status)
         return status;
-    return pl_place(&gpt->placement, &gpt->graph, err);
+    return pl_place(&gpt->placement, &gpt->graph, &gpt->layout.device.memory,
+                    err);
 }
 
 static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)

@@ -7,6 +7,7 @@
 #define PL_MODEL_GPT_H
 
 #include "config/config.h"
+#include "device/device.h"
 #include "model/params.h"
 #include "model/shape.h"
 #include "plan/graph.h"
@@ -50,10 +51,10 @@ typedef struct pl_gpt_layout {
                         * 0: all */
     size_t prefill;    /* prompt tokens decoded at once */
     pl_gpt_cache cache;
-    size_t slice_bytes;  /* of a tensor that is saved at once */
-    size_t pack_columns; /* of weights that a thread packs at once; 0: the few
-                          * that fit its stack */
-    size_t threads;      /* scratch is per thread */
+    size_t slice_bytes;    /* of a tensor that is saved at once */
+    size_t pack_columns;   /* of weights that a thread packs at once; 0: the few
+                            * that fit its stack */
+    pl_device_info device; /* scratch and alignment are as it wants them */
     double dropout;
     pl_dtype dtype;   /* storage of activations, and what products read */
     pl_dtype weights; /* storage of matrices: PL_F32, or PL_BF16 by stochastic
@@ -72,20 +73,19 @@ typedef struct pl_gpt {
     pl_buffer_id *weights, *gradients, *m, *v;
     pl_buffer_id *m_scales, *v_scales; /* of moments in 8 bits */
     pl_buffer_id *copies;              /* of weights that products read */
-    pl_buffer_id scalars;
-    pl_buffer_id train_tokens; /* int32 [batch, train_T + 1] */
-    pl_buffer_id train_sums;   /* float64 [batch]: loss summed per sequence */
+    pl_buffer_id controls;             /* device.h's pl_controls */
+    pl_buffer_id outcome;              /* and pl_outcome; training only */
+    pl_buffer_id train_tokens;         /* int32 [batch, train_T + 1] */
+    pl_buffer_id train_sums; /* float64 [batch]: loss summed per sequence */
     pl_buffer_id eval_tokens, eval_sums; /* [eval_micro] likewise */
     pl_buffer_id sample_tokens;          /* int32 [prefill] */
     pl_buffer_id sample_logits;          /* float32 [V] */
-    pl_buffer_id sample_work;            /* float32 [V], the host's */
-    pl_buffer_id slice;                  /* uint8 [slice_bytes] */
+    pl_buffer_id sample_work;            /* float32 [V], in the host's space */
+    pl_buffer_id slice;                  /* uint8 [slice_bytes], likewise */
 } pl_gpt;
 
-/* Threads that a config asks for: its own number, or what the machine has. */
-size_t pl_gpt_threads(const pl_config *config);
-
-/* The literal layout of a config: batch_size sequences at once; evaluation,
+/* The literal layout of a config, for the device that it asks for: batch_size
+ * sequences at once; evaluation,
  * prefill and save slices cut so that they fit the memory that training needs
  * anyway. */
 PL_MUST_CHECK pl_status pl_gpt_layout_make(pl_gpt_layout *layout,

@@ -132,8 +132,9 @@ pl_step *pl_build_dropped(builder *b, pl_op op, int layer, unsigned site);
 void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
                                pl_buffer_id x, pl_buffer_id dy);
 
-/* Scratch for attention over `keys` keys. */
-pl_buffer_id pl_build_scratch(builder *b, int layer, size_t keys);
+/* Scratch for a step of attention, an `op`; PL_NO_BUFFER where the device needs
+ * none. */
+pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op);
 
 /* ---- gpt_block.c: what the tables say ---- */
 

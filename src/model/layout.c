@@ -1,6 +1,5 @@
 /* layout.c: the literal layout of a config, before anything is shrunk. */
-#include "base/cpu.h"
-#include "base/threads.h"
+#include "device/choose.h"
 #include "kernels/kernels.h"
 #include "model/gpt.h"
 
@@ -52,13 +51,6 @@ static const pl_dtype dtypes[] = { [PL_DTYPE_FLOAT32] = PL_F32,
                                    [PL_DTYPE_BFLOAT16] = PL_BF16,
                                    [PL_DTYPE_FLOAT16] = PL_F16 };
 
-size_t pl_gpt_threads(const pl_config *config)
-{
-    int threads = config->threads != PL_NONE ? (int)config->threads
-                                             : pl_cpu_count();
-    return (size_t)(threads < PL_MAX_THREADS ? threads : PL_MAX_THREADS);
-}
-
 pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                              const pl_config *config, pl_gpt_purpose purpose,
                              pl_heap *heap, pl_error *err)
@@ -83,7 +75,6 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .prefill = shape->T,
         .slice_bytes = SLICE_BYTES,
         .pack_columns = PL_GEMM_COLUMNS,
-        .threads = pl_gpt_threads(config),
         .dropout = config->dropout,
         .dtype = dtypes[config->dtype],
         .weights = config->weights == PL_WEIGHTS_BF16 ? PL_BF16 : PL_F32,
@@ -94,6 +85,9 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                     ? PL_COPY_RESIDENT
                     : PL_COPY_NONE,
     };
+    pl_status status = pl_device_choose(&layout->device, config, err);
+    if (status)
+        return status;
     return make_levels(&layout->levels, &config->grad_checkpoint, shape->L,
                        heap, err);
 }

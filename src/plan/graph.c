@@ -38,7 +38,7 @@ const char *pl_program_name(pl_program_id program)
 void pl_graph_begin(pl_graph *graph, pl_heap *heap)
 {
     *graph = (pl_graph){ .heap = heap,
-                         .scalars = PL_NO_BUFFER,
+                         .controls = PL_NO_BUFFER,
                          .packing = PL_NO_BUFFER };
 }
 
@@ -68,6 +68,12 @@ void pl_graph_host(pl_graph *graph, pl_buffer_id buffer, pl_host_use use)
 {
     if (!graph->status)
         graph->buffers[buffer].host = use;
+}
+
+void pl_graph_in_host(pl_graph *graph, pl_buffer_id buffer)
+{
+    if (!graph->status)
+        graph->buffers[buffer].space = PL_SPACE_HOST;
 }
 
 pl_step *pl_graph_step(pl_graph *graph, pl_program_id program, pl_op op)
@@ -135,8 +141,10 @@ static void check_step(const pl_graph *graph, const pl_step *step)
         const pl_buffer *buffer = &graph->buffers[arg->buffer];
         PL_CHECK(arg->row < buffer->shape.rows);
         size_t left = (buffer->shape.rows - arg->row) * buffer->shape.cols;
+        const int fetched = step->op == PL_OP_FETCH && i == PL_ARG_FETCH_TO;
         if (!(info->args[i].dtypes >> buffer->dtype & 1) ||
-            pl_step_elements(step, i) > left)
+            pl_step_elements(step, i) > left ||
+            fetched != (buffer->space == PL_SPACE_HOST))
             wrong = info->args[i].name;
     }
     if (wrong) {

@@ -51,9 +51,14 @@ typedef enum pl_host_use {
     PL_HOST_READS,
 } pl_host_use;
 
+/* Whose memory a buffer lies in. What no device's op touches is the host's: it
+ * has a pointer to it, and the device writes it only where the host asks. */
+typedef enum pl_space { PL_SPACE_DEVICE, PL_SPACE_HOST } pl_space;
+
 typedef struct pl_buffer {
     const char *name;
     pl_dtype dtype;
+    pl_space space;
     pl_extent shape;
     pl_class class;
     pl_host_use host;
@@ -94,9 +99,9 @@ typedef struct pl_graph {
     pl_buffer *buffers;
     size_t n_buffers, capacity;
     pl_program programs[PL_PROGRAM_COUNT];
-    pl_buffer_id scalars; /* what changes between executions */
-    pl_buffer_id packing; /* a row for each thread: scratch of any product */
-    pl_step nowhere;      /* takes the steps that follow a failure */
+    pl_buffer_id controls; /* what changes between executions */
+    pl_buffer_id packing;  /* a row for each thread: scratch of any product */
+    pl_step nowhere;       /* takes the steps that follow a failure */
     pl_status status; /* first failure while building; then all is ignored */
     pl_error error;
 } pl_graph;
@@ -108,6 +113,8 @@ void pl_graph_begin(pl_graph *graph, pl_heap *heap);
 pl_buffer_id pl_graph_buffer(pl_graph *graph, const char *name, pl_class class,
                              pl_dtype dtype, size_t rows, size_t cols);
 void pl_graph_host(pl_graph *graph, pl_buffer_id buffer, pl_host_use use);
+/* In the host's space instead of the device's; fetch is the only op for it. */
+void pl_graph_in_host(pl_graph *graph, pl_buffer_id buffer);
 
 /* Appends a step; fill its arguments with pl_step_arg (ops.h), its constants by
  * hand. The pointer is valid until the next pl_graph_step on the program. */
@@ -119,8 +126,8 @@ void pl_graph_end_loop(pl_graph *graph, pl_program_id program);
 /* Derives the lifetimes. A step that isn't as its op's signature says (its
  * arguments, their dtypes and sizes, its constants and flags), a step that
  * reads what nobody wrote, a buffer of two programs, scratch that is used
- * twice, a loop that was never ended, a row outside its buffer: our own
- * mistakes, PL_CHECK. */
+ * twice, a loop that was never ended, a row outside its buffer, an op on what
+ * is the host's: our own mistakes, PL_CHECK. */
 PL_MUST_CHECK pl_status pl_graph_finish(pl_graph *graph, pl_error *err);
 
 #endif

@@ -40,7 +40,7 @@ enum {
     PL_STEP_DECAY = 1,     /* weight decay applies */
     PL_STEP_GELU_TANH = 2, /* any GELU: OpenAI's form */
     PL_STEP_GRADIENT = 4,  /* leave dlogits behind */
-    PL_STEP_RUN_ROWS = 8,  /* rows and position are read from scalars */
+    PL_STEP_RUN_ROWS = 8,  /* rows and position are read from controls */
     PL_STEP_LAST_ROW = 16, /* one row, the last of x's such rows */
     /* weights kept as float32 are rounded as they are read */
     PL_STEP_ROUND_BF16 = 32,
@@ -60,14 +60,18 @@ enum {
     PL_IS_MOMENT = PL_IS_F32 | 1 << PL_U8,
     PL_IS_SUM = 1 << PL_F64,
     PL_IS_TOKEN = 1 << PL_I32,
+    PL_IS_BYTES = 1 << PL_U8,
     PL_IS_ANY = (1 << (PL_U8 + 1)) - 1,
 };
+
+/* What clip says of an update, and AdamW reads: device.h's pl_outcome. */
+enum { PL_OUTCOME_BYTES = 12 };
 
 /* A product with few rows spends more of its time packing weights: so many
  * rows cost what the packing does. */
 #define PL_PACKING_ROWS 8.0
 
-/* Every step may read the graph's scalars, and clip writes them.
+/* Every step may read the graph's controls.
  *
  *   id, name, constants, flags that it may have, units of work as a function of
  *   the constants (flops for products and attention, where half of T keys count
@@ -121,7 +125,8 @@ enum {
 
 /* The arguments of each op, in order:
  *   op, id, name, access, whether it is needed, dtypes, and how many elements,
- *   from its first row on, the step touches at least */
+ *   from its first row on, the step touches at least. How much scratch a step
+ *   needs, if any, is the device's to say (pl_device_scratch). */
 
 #define PL_ARGS_EMBED(A)                                                       \
     A(EMBED, X, "x", PL_WRITE, PL_NEEDED, PL_IS_F32, (rows * cols))            \
@@ -205,7 +210,7 @@ enum {
     A(ATTENTION, LSE, "lse", PL_WRITE, PL_NEEDED, PL_IS_F32, (rows * heads))   \
     A(ATTENTION, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,                 \
       3 * rows * heads * inner)                                                \
-    A(ATTENTION, SCRATCH, "scratch", PL_SCRATCH, PL_NEEDED, PL_IS_F32, T)
+    A(ATTENTION, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
 #define PL_ARGS_ATTENTION_BWD(A)                                               \
     A(ATTENTION_BWD, DQKV, "dqkv", PL_WRITE, PL_NEEDED, PL_IS_F32,             \
@@ -218,7 +223,7 @@ enum {
       (rows * heads * inner))                                                  \
     A(ATTENTION_BWD, LSE, "lse", PL_READ, PL_NEEDED, PL_IS_F32,                \
       (rows * heads))                                                          \
-    A(ATTENTION_BWD, SCRATCH, "scratch", PL_SCRATCH, PL_NEEDED, PL_IS_F32, T)
+    A(ATTENTION_BWD, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
 /* The cache has T rows of keys, then T rows of values. */
 #define PL_ARGS_CACHE_APPEND(A)                                                \
@@ -234,7 +239,8 @@ enum {
       3 * rows * heads * inner)                                                \
     A(ATTENTION_CACHED, CACHE, "cache", PL_READ, PL_NEEDED, PL_IS_STORED,      \
       2 * T * heads * inner)                                                   \
-    A(ATTENTION_CACHED, SCRATCH, "scratch", PL_SCRATCH, PL_NEEDED, PL_IS_F32, T)
+    A(ATTENTION_CACHED, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL,           \
+      PL_IS_F32, 1)
 
 #define PL_ARGS_GELU(A)                                                        \
     A(GELU, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))          \
@@ -266,6 +272,8 @@ enum {
     A(SUMSQ, G, "g", PL_READ, PL_NEEDED, PL_IS_F32, rows)
 
 #define PL_ARGS_CLIP(A)                                                        \
+    A(CLIP, OUTCOME, "outcome", PL_WRITE, PL_NEEDED, PL_IS_BYTES,              \
+      PL_OUTCOME_BYTES)                                                        \
     A(CLIP, PARTIAL, "partial", PL_READ, PL_NEEDED, PL_IS_SUM, rows)
 
 /* Moments that have scales are of 8 bits. */
@@ -276,7 +284,9 @@ enum {
     A(ADAMW, V, "v", PL_UPDATE, PL_NEEDED, PL_IS_MOMENT, first + rows)         \
     A(ADAMW, M_SCALES, "m_scales", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, 1)       \
     A(ADAMW, V_SCALES, "v_scales", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, 1)       \
-    A(ADAMW, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, first + rows)
+    A(ADAMW, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, first + rows)    \
+    A(ADAMW, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,              \
+      PL_OUTCOME_BYTES)
 
 /* What the host reads after the program, or between its steps. */
 #define PL_ARGS_FETCH(A)                                                       \

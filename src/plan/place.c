@@ -28,6 +28,7 @@ typedef enum rule { BY_SIZE, BY_AREA, BY_LIFETIME, BY_END, RULES } rule;
 typedef struct placer {
     const pl_graph *graph;
     pl_placement *result;
+    pl_space space; /* that is being placed */
     rule rule;
     size_t *order;    /* buffers of one program, in the order of the rule */
     size_t *placed;   /* those that have an offset, sorted by it */
@@ -96,6 +97,30 @@ static int overlap(const pl_buffer *a, const pl_buffer *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
+/* What a buffer takes: whole units of alignment, so that no two share one. */
+static size_t need_of(const placer *p, size_t id)
+{
+    const size_t align = p->result->rules.align;
+    return (p->graph->buffers[id].bytes + align - 1) / align * align;
+}
+
+/* The lowest offset from `at` on where `need` bytes lie in one bank. The host's
+ * memory has only one. */
+static size_t within_bank(const placer *p, size_t at, size_t need)
+{
+    const size_t bank = p->result->rules.bank_bytes;
+    if (p->space == PL_SPACE_HOST || need <= bank - at % bank)
+        return at;
+    return (at / bank + 1) * bank;
+}
+
+/* Whether a buffer lies in the arena that is being placed. */
+static int is_here(const placer *p, const pl_buffer *buffer)
+{
+    return pl_placement_in_host(p->result, buffer) ==
+           (p->space == PL_SPACE_HOST);
+}
+
 /* Gives `id` the lowest offset at which it overlaps no placed buffer that is
  * live at the same time: walks these upwards to the first gap that is large
  * enough. Then inserts it among them, so that they stay sorted. */
@@ -103,7 +128,7 @@ static void place_one(placer *p, size_t n_placed, size_t id, size_t base)
 {
     const pl_graph *graph = p->graph;
     size_t *offsets = p->result->offsets;
-    size_t need = pl_arena_round(graph->buffers[id].bytes), at = base;
+    size_t need = need_of(p, id), at = within_bank(p, base, need);
 
     for (size_t i = 0; i < n_placed; i++) {
         size_t other = p->placed[i];
@@ -111,10 +136,9 @@ static void place_one(placer *p, size_t n_placed, size_t id, size_t base)
             continue;
         if (offsets[other] >= at + need)
             break;
-        size_t end = offsets[other] +
-                     pl_arena_round(graph->buffers[other].bytes);
+        size_t end = offsets[other] + need_of(p, other);
         if (end > at)
-            at = end;
+            at = within_bank(p, end, need);
     }
     offsets[id] = at;
     size_t slot = n_placed;
@@ -124,18 +148,16 @@ static void place_one(placer *p, size_t n_placed, size_t id, size_t base)
 }
 
 /* Places the n buffers of p->order by one rule; returns what they take. */
-static size_t place_by(placer *p, rule r, size_t n)
+static size_t place_by(placer *p, rule r, size_t n, size_t base)
 {
-    const pl_graph *graph = p->graph;
-    size_t end = 0, base = p->result->throughout_bytes;
+    size_t end = 0;
 
     p->rule = r;
     sort_order(p, n);
     for (size_t i = 0; i < n; i++) {
         size_t id = p->order[i];
         place_one(p, i, id, base);
-        size_t top = p->result->offsets[id] +
-                     pl_arena_round(graph->buffers[id].bytes) - base;
+        size_t top = p->result->offsets[id] + need_of(p, id) - base;
         if (top > end)
             end = top;
     }
@@ -147,24 +169,25 @@ static size_t gather(placer *p, int program)
     size_t n = 0;
     for (size_t i = 0; i < p->graph->n_buffers; i++)
         if (!pl_class_lives_throughout(p->graph->buffers[i].class) &&
-            p->graph->buffers[i].program == program)
+            p->graph->buffers[i].program == program &&
+            is_here(p, &p->graph->buffers[i]))
             p->order[n++] = i;
     return n;
 }
 
 /* Tries the rules until one meets the bound, and places by the best of them. */
-static size_t place_program(placer *p, size_t n, size_t bound)
+static size_t place_program(placer *p, size_t n, size_t bound, size_t base)
 {
     size_t best = SIZE_MAX;
     rule chosen = BY_SIZE;
     for (int r = 0; r < RULES && best > bound; r++) {
-        size_t bytes = place_by(p, (rule)r, n);
+        size_t bytes = place_by(p, (rule)r, n, base);
         if (bytes < best) {
             best = bytes;
             chosen = (rule)r;
         }
     }
-    return p->rule == chosen ? best : place_by(p, chosen, n);
+    return p->rule == chosen ? best : place_by(p, chosen, n, base);
 }
 
 /* The most bytes that are live at one step of `program`: a running sum of what
@@ -180,7 +203,7 @@ static size_t most_live(placer *p, int program, size_t n)
     memset(p->changes, 0, (steps + 1) * sizeof *p->changes);
     for (size_t i = 0; i < n; i++) {
         const pl_buffer *buffer = &graph->buffers[p->order[i]];
-        int64_t bytes = (int64_t)pl_arena_round(buffer->bytes);
+        int64_t bytes = (int64_t)need_of(p, p->order[i]);
         p->changes[buffer->first] += bytes;
         p->changes[buffer->last + 1] -= bytes;
     }
@@ -191,7 +214,7 @@ static size_t most_live(placer *p, int program, size_t n)
             most_at = at;
         }
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && p->space == PL_SPACE_DEVICE; i++) {
         const pl_buffer *buffer = &graph->buffers[p->order[i]];
         if (buffer->first <= most_at && most_at <= buffer->last)
             p->result->class_bytes[program][buffer->class] += buffer->bytes;
@@ -199,34 +222,47 @@ static size_t most_live(placer *p, int program, size_t n)
     return most;
 }
 
-/* No later sum is larger than this one, so this is the only overflow check. */
-static pl_status check_total(const pl_graph *graph, pl_error *err)
+/* Every later sum is at most twice this one (a bank may be left half empty), so
+ * this is the only overflow check. */
+static pl_status check_sizes(const placer *p, pl_error *err)
 {
+    const pl_graph *graph = p->graph;
+    const pl_place_rules *rules = &p->result->rules;
     size_t total = 0;
-    for (size_t i = 0; i < graph->n_buffers; i++)
-        if (pl_size_add(total, pl_arena_round(graph->buffers[i].bytes),
-                        &total) ||
-            total > SIZE_MAX / 4)
+    for (size_t i = 0; i < graph->n_buffers; i++) {
+        const pl_buffer *buffer = &graph->buffers[i];
+        if (pl_size_add(total, need_of(p, i), &total) || total > SIZE_MAX / 4)
             return pl_fail(err, PL_E_MEMORY,
                            "the plan is larger than any address space (at "
                            "tensor %s)",
-                           graph->buffers[i].name);
+                           buffer->name);
+        if (!pl_placement_in_host(p->result, buffer) &&
+            need_of(p, i) > rules->bank_bytes)
+            return pl_fail(err, PL_E_MEMORY,
+                           "tensor %s has %zu bytes, and this device gives at "
+                           "most %zu at once: choose a smaller model, "
+                           "batch_size or block_size",
+                           buffer->name, buffer->bytes, rules->bank_bytes);
+    }
     return PL_OK;
 }
 
-static void place_throughout(pl_placement *result, const pl_graph *graph)
+static size_t place_throughout(placer *p)
 {
     size_t at = 0;
-    for (size_t i = 0; i < graph->n_buffers; i++) {
-        const pl_buffer *buffer = &graph->buffers[i];
-        if (!pl_class_lives_throughout(buffer->class))
+    for (size_t i = 0; i < p->graph->n_buffers; i++) {
+        const pl_buffer *buffer = &p->graph->buffers[i];
+        if (!pl_class_lives_throughout(buffer->class) || !is_here(p, buffer))
             continue;
-        result->offsets[i] = at;
-        at += pl_arena_round(buffer->bytes);
+        at = within_bank(p, at, need_of(p, i));
+        p->result->offsets[i] = at;
+        at += need_of(p, i);
+        if (p->space != PL_SPACE_DEVICE)
+            continue;
         for (int program = 0; program < PL_PROGRAM_COUNT; program++)
-            result->class_bytes[program][buffer->class] += buffer->bytes;
+            p->result->class_bytes[program][buffer->class] += buffer->bytes;
     }
-    result->throughout_bytes = at;
+    return at;
 }
 
 static size_t most_steps(const pl_graph *graph)
@@ -239,34 +275,33 @@ static size_t most_steps(const pl_graph *graph)
     return most;
 }
 
-pl_status pl_place(pl_placement *placement, const pl_graph *graph,
-                   pl_error *err)
+static pl_status take_tables(placer *p, pl_error *err)
 {
-    placer p = { .graph = graph, .result = placement };
-    size_t most = 0, bound = 0;
-
-    *placement = (pl_placement){ 0 };
-    pl_status status = check_total(graph, err);
+    const pl_graph *graph = p->graph;
+    pl_status status = pl_heap_take(graph->heap, &p->result->offsets,
+                                    graph->n_buffers, sizeof(size_t), err);
     if (!status)
-        status = pl_heap_take(graph->heap, &placement->offsets,
-                              graph->n_buffers, sizeof(size_t), err);
-    if (!status)
-        status = pl_heap_take(graph->heap, &p.order, graph->n_buffers,
+        status = pl_heap_take(graph->heap, &p->order, graph->n_buffers,
                               sizeof(size_t), err);
     if (!status)
-        status = pl_heap_take(graph->heap, &p.placed, graph->n_buffers,
+        status = pl_heap_take(graph->heap, &p->placed, graph->n_buffers,
                               sizeof(size_t), err);
     if (!status)
-        status = pl_heap_take(graph->heap, &p.changes, most_steps(graph) + 1,
+        status = pl_heap_take(graph->heap, &p->changes, most_steps(graph) + 1,
                               sizeof(int64_t), err);
-    if (status)
-        return status;
+    return status;
+}
 
-    place_throughout(placement, graph);
+static void place_device(placer *p)
+{
+    pl_placement *placement = p->result;
+    size_t most = 0, bound = 0;
+    p->space = PL_SPACE_DEVICE;
+    placement->throughout_bytes = place_throughout(p);
     for (int program = 0; program < PL_PROGRAM_COUNT; program++) {
-        size_t n = gather(&p, program);
-        size_t live = most_live(&p, program, n);
-        size_t bytes = place_program(&p, n, live);
+        size_t n = gather(p, program);
+        size_t live = most_live(p, program, n);
+        size_t bytes = place_program(p, n, live, placement->throughout_bytes);
         placement->program_bytes[program] = bytes;
         if (bytes > most)
             most = bytes;
@@ -275,10 +310,49 @@ pl_status pl_place(pl_placement *placement, const pl_graph *graph,
     }
     placement->arena_bytes = placement->throughout_bytes + most;
     placement->lower_bound_bytes = placement->throughout_bytes + bound;
+}
+
+static void place_host(placer *p)
+{
+    size_t most = 0;
+    p->space = PL_SPACE_HOST;
+    const size_t base = place_throughout(p);
+    for (int program = 0; program < PL_PROGRAM_COUNT; program++) {
+        size_t n = gather(p, program);
+        size_t live = most_live(p, program, n);
+        size_t bytes = place_program(p, n, live, base);
+        if (bytes > most)
+            most = bytes;
+    }
+    p->result->host_bytes = base + most;
+}
+
+pl_status pl_place(pl_placement *placement, const pl_graph *graph,
+                   const pl_place_rules *rules, pl_error *err)
+{
+    placer p = { .graph = graph, .result = placement };
+    const size_t align = rules->align, bank = rules->bank_bytes;
+
+    PL_CHECK(align > 0 && (align & (align - 1)) == 0);
+    PL_CHECK(bank == SIZE_MAX || (bank > 0 && bank % align == 0));
+    *placement = (pl_placement){ .rules = *rules };
+    pl_status status = check_sizes(&p, err);
+    if (!status)
+        status = take_tables(&p, err);
+    if (status)
+        return status;
+    place_device(&p);
+    place_host(&p);
     return PL_OK;
 }
 
 size_t pl_placement_peak(const pl_placement *placement, pl_program_id program)
 {
     return placement->throughout_bytes + placement->program_bytes[program];
+}
+
+int pl_placement_in_host(const pl_placement *placement, const pl_buffer *buffer)
+{
+    return placement->rules.spaces == PL_SPACES_APART &&
+           buffer->space == PL_SPACE_HOST;
 }

@@ -39,15 +39,15 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     *info = pl_tensors_at(&k->run->gpt, k->file, i).info;
 }
 
-static void read_tensor(void *context, size_t i, size_t at, void *out,
-                        size_t bytes)
+static pl_status read_tensor(void *context, size_t i, size_t at, void *out,
+                             size_t bytes, pl_error *err)
 {
     const kept *k = context;
     pl_tensors_row row = pl_tensors_at(&k->run->gpt, k->file, i);
-    if (row.buffer == PL_NO_BUFFER)
-        memset(out, 0, bytes);
-    else
-        pl_device_read(k->run->device, row.buffer, at, out, bytes);
+    if (row.buffer != PL_NO_BUFFER)
+        return pl_device_read(k->run->device, row.buffer, at, out, bytes, err);
+    memset(out, 0, bytes);
+    return PL_OK;
 }
 
 static pl_tensor_source source_of(kept *k)

@@ -52,11 +52,12 @@ static pl_status load_tensor(pl_run *run, const pl_safetensors *st,
                                                  : PL_RUN_STAGE_BYTES;
         status = pl_safetensors_read(st, info, at, run->stage, bytes, err);
         if (!status)
-            pl_device_write(run->device, row->buffer, (size_t)at, run->stage,
-                            bytes);
+            status = pl_device_write(run->device, row->buffer, (size_t)at,
+                                     run->stage, bytes, err);
         if (!status && row->is_weight && info->dtype == PL_TENSOR_F32)
-            pl_run_write_copy(run, row->slot, (size_t)at / sizeof(float),
-                              bytes / sizeof(float));
+            status = pl_run_write_copy(run, row->slot,
+                                       (size_t)at / sizeof(float),
+                                       bytes / sizeof(float), err);
         at += bytes;
     }
     return status;

@@ -54,8 +54,7 @@ pl_status pl_checkpoint_state_text(pl_run *run, size_t *bytes, pl_error *err)
     const pl_shard_set *shards = run->dataset.shards;
     pl_json_text j = pl_json_text_begin(run->text, PL_RUN_TEXT_BYTES);
     pl_json_text_string(&j, "plimsoll", PL_VERSION);
-    pl_json_text_whole(&j, "arithmetic",
-                       pl_kernels_for(pl_cpu_isa()).arithmetic);
+    pl_json_text_whole(&j, "arithmetic", run->gpt.layout.device.arithmetic);
     pl_json_text_whole(&j, "step", run->step);
     pl_json_text_real(&j, "val_loss", run->val_loss);
     pl_json_text_real(&j, "best_val_loss", run->best_val_loss);

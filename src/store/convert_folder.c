@@ -16,8 +16,6 @@ typedef struct reader {
     pl_convert *convert;
     pl_ggml_type type;
     size_t slot, first, rows; /* what lies in the slice */
-    pl_status status;         /* the first failure: the rest is zeros */
-    pl_error err;
 } reader;
 
 static void describe(void *context, size_t i, pl_tensor_info *info)
@@ -38,19 +36,20 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     info->dims[1] = dims.cols;
 }
 
-static void fetch(reader *r, size_t slot, pl_weights_dims dims, size_t row)
+static pl_status fetch(reader *r, size_t slot, pl_weights_dims dims, size_t row,
+                       pl_error *err)
 {
     if (slot == r->slot && row >= r->first && row - r->first < r->rows)
-        return;
+        return PL_OK;
     r->slot = slot;
     r->first = row;
     r->rows = pl_convert_rows(r->convert, dims, row);
-    r->status = pl_weights_rows(r->convert->weights, slot, PL_WEIGHTS_IN_OUT,
-                                row, r->rows, r->convert->slice, &r->err);
+    return pl_weights_rows(r->convert->weights, slot, PL_WEIGHTS_IN_OUT, row,
+                           r->rows, r->convert->slice, err);
 }
 
-static void read_bytes(void *context, size_t i, size_t at, void *out,
-                       size_t bytes)
+static pl_status read_bytes(void *context, size_t i, size_t at, void *out,
+                            size_t bytes, pl_error *err)
 {
     reader *r = context;
     pl_weights_dims dims = pl_weights_size(r->convert->weights, i,
@@ -58,20 +57,19 @@ static void read_bytes(void *context, size_t i, size_t at, void *out,
     size_t each = pl_ggml_type_block_bytes(r->type);
     size_t next = at / each, left = bytes / each;
     unsigned char *to = out;
-    memset(out, 0, bytes);
-    if (!r->status)
-        r->status = pl_convert_step(r->convert, bytes, &r->err);
-    while (left > 0 && !r->status) {
-        fetch(r, i, dims, next / dims.cols);
+    pl_status status = pl_convert_step(r->convert, bytes, err);
+    while (left > 0 && !status) {
+        status = fetch(r, i, dims, next / dims.cols, err);
         size_t from = next - r->first * dims.cols;
         size_t some = r->rows * dims.cols - from;
         some = some < left ? some : left;
-        if (!r->status)
+        if (!status)
             pl_ggml_pack(r->type, r->convert->slice + from, some, to);
         to += some * each;
         next += some;
         left -= some;
     }
+    return status;
 }
 
 static pl_status write_model(pl_convert *c, const char *folder,
@@ -91,11 +89,6 @@ static pl_status write_model(pl_convert *c, const char *folder,
     if (!status)
         status = pl_safetensors_write(path, &source, c->packed, WRITE_BYTES,
                                       err);
-    if (!status && r.status) {
-        status = r.status;
-        if (err)
-            *err = r.err;
-    }
     return status;
 }
 

@@ -318,7 +318,7 @@ static pl_status load_weight(const pl_pretrained *p, pl_run *run, size_t slot,
         if (status)
             return status;
         widen(run->stage, n, f.info->dtype);
-        pl_run_write_weights(run, slot, at, n);
+        status = pl_run_write_weights(run, slot, at, n, err);
         at += n;
     }
     return status;

@@ -71,18 +71,18 @@ static pl_status check_arithmetic(const pl_resume *resume, const pl_run *run,
                                   pl_error *err)
 {
     const uint64_t had = resume->state.arithmetic;
-    const pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
+    const pl_device_info *device = &run->gpt.layout.device;
     char text[PL_PATH_BYTES + 256];
     if (run->purpose != PL_RUN_TRAINS || had == PL_ARITHMETIC_UNSAID ||
-        had == (uint64_t)kernels.arithmetic)
+        had == (uint64_t)device->arithmetic)
         return PL_OK;
     snprintf(text, sizeof text,
              "%s was computed in arithmetic %" PRIu64
              " (%s), the %s kernels here have %d (%s): from here on its bits "
              "are others than they would have been",
              pl_path_shown(resume->folder), had, pl_arithmetic_name(had),
-             kernels.name, (int)kernels.arithmetic,
-             pl_arithmetic_name(kernels.arithmetic));
+             device->kernels, (int)device->arithmetic,
+             pl_arithmetic_name(device->arithmetic));
     if (!run->config->allow_other_arithmetic)
         return pl_fail(err, PL_E_CONFIG,
                        "%s. Go on %s, or allow it: "

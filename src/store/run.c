@@ -19,8 +19,8 @@ pl_run pl_run_make(pl_run_purpose purpose, const pl_config *config,
 }
 
 /* `count` floats of the stage, rounded, into a buffer of 16-bit elements. */
-static void write_halves(pl_run *run, pl_buffer_id buffer, size_t first,
-                         size_t count)
+static pl_status write_halves(pl_run *run, pl_buffer_id buffer, size_t first,
+                              size_t count, pl_error *err)
 {
     const float *stage = (const float *)(const void *)run->stage;
     const pl_storage storage = run->gpt.graph.buffers[buffer].dtype == PL_BF16
@@ -28,24 +28,27 @@ static void write_halves(pl_run *run, pl_buffer_id buffer, size_t first,
                                    : PL_STORE_F16;
     for (size_t i = 0; i < count; i++)
         pl_storage_put(run->halves, i, stage[i], storage);
-    pl_device_write(run->device, buffer, first * sizeof *run->halves,
-                    run->halves, count * sizeof *run->halves);
+    return pl_device_write(run->device, buffer, first * sizeof *run->halves,
+                           run->halves, count * sizeof *run->halves, err);
 }
 
-void pl_run_write_copy(pl_run *run, size_t slot, size_t first, size_t count)
+pl_status pl_run_write_copy(pl_run *run, size_t slot, size_t first,
+                            size_t count, pl_error *err)
 {
     pl_buffer_id copy = run->gpt.copies[slot];
-    if (copy != PL_NO_BUFFER)
-        write_halves(run, copy, first, count);
+    return copy == PL_NO_BUFFER ? PL_OK
+                                : write_halves(run, copy, first, count, err);
 }
 
-void pl_run_write_weights(pl_run *run, size_t slot, size_t first, size_t count)
+pl_status pl_run_write_weights(pl_run *run, size_t slot, size_t first,
+                               size_t count, pl_error *err)
 {
     pl_buffer_id buffer = run->gpt.weights[slot];
+    pl_status status;
     if (run->gpt.graph.buffers[buffer].dtype != PL_F32)
-        write_halves(run, buffer, first, count);
+        status = write_halves(run, buffer, first, count, err);
     else
-        pl_device_write(run->device, buffer, first * sizeof(float), run->stage,
-                        count * sizeof(float));
-    pl_run_write_copy(run, slot, first, count);
+        status = pl_device_write(run->device, buffer, first * sizeof(float),
+                                 run->stage, count * sizeof(float), err);
+    return status ? status : pl_run_write_copy(run, slot, first, count, err);
 }

@@ -43,7 +43,7 @@ typedef struct pl_run {
     pl_gpt gpt;
     pl_device *device;
     char *text;           /* PL_RUN_TEXT_BYTES */
-    char *stage;          /* PL_RUN_STAGE_BYTES */
+    char *stage;          /* PL_RUN_STAGE_BYTES: on the way to the device */
     uint16_t *halves;     /* as many elements of 16 bits */
     uint64_t step;        /* updates done */
     double best_val_loss; /* infinite: none yet */
@@ -60,9 +60,13 @@ pl_run pl_run_make(pl_run_purpose purpose, const pl_config *config,
 
 /* Puts `count` weights from `first` on, which lie in run->stage as float32,
  * where they are kept, and where they are copied to. */
-void pl_run_write_weights(pl_run *run, size_t slot, size_t first, size_t count);
+PL_MUST_CHECK pl_status pl_run_write_weights(pl_run *run, size_t slot,
+                                             size_t first, size_t count,
+                                             pl_error *err);
 /* Writes the working copy of a weight, if it has one: `count` elements from
  * `first` on, as they lie in run->stage. */
-void pl_run_write_copy(pl_run *run, size_t slot, size_t first, size_t count);
+PL_MUST_CHECK pl_status pl_run_write_copy(pl_run *run, size_t slot,
+                                          size_t first, size_t count,
+                                          pl_error *err);
 
 #endif

@@ -47,76 +47,101 @@ double pl_bench_sample_bytes(const pl_gpt *gpt)
 /* ---- running ---- */
 
 /* Tokens below V, the same in every round. */
-static void fill_tokens(pl_session *session, pl_buffer_id buffer)
+static pl_status fill_tokens(pl_session *session, pl_buffer_id buffer,
+                             pl_error *err)
 {
-    int32_t *tokens = pl_device_host(session->run.device, buffer);
-    size_t count = session->run.gpt.graph.buffers[buffer].bytes /
-                   sizeof *tokens;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t words[4];
-        pl_rng_words(PL_RNG_INIT, 1, (uint32_t)i, 0, 0, 0, words);
-        tokens[i] = (int32_t)(words[0] % session->run.shape.V);
+    int32_t *tokens = (int32_t *)(void *)session->run.stage;
+    const size_t most = PL_RUN_STAGE_BYTES / sizeof *tokens,
+                 count = session->run.gpt.graph.buffers[buffer].bytes /
+                         sizeof *tokens;
+    pl_status status = PL_OK;
+    for (size_t at = 0; at < count && !status; at += most) {
+        const size_t some = count - at < most ? count - at : most;
+        for (size_t i = 0; i < some; i++) {
+            uint32_t words[4];
+            pl_rng_words(PL_RNG_INIT, 1, (uint32_t)(at + i), 0, 0, 0, words);
+            tokens[i] = (int32_t)(words[0] % session->run.shape.V);
+        }
+        status = pl_device_write(session->run.device, buffer,
+                                 at * sizeof *tokens, tokens,
+                                 some * sizeof *tokens, err);
     }
+    return status;
 }
 
-static double run(pl_session *session, pl_program_id program, pl_part part)
+/* Adds its time to *seconds. */
+static pl_status run(pl_session *session, pl_program_id program, pl_part part,
+                     double *seconds, pl_error *err)
 {
     double began = pl_clock_seconds();
-    pl_device_run(session->run.device, program, part);
-    return pl_clock_seconds() - began;
+    pl_status status = pl_session_run(session, program, part, err);
+    *seconds += pl_clock_seconds() - began;
+    return status;
 }
 
 /* Seconds of one batch: micro-batches are alike, so that a few tell, and some
  * half a second of them is enough. */
-static double run_batch(pl_session *session, double *rounds)
+static pl_status run_batch(pl_session *session, double *rounds, double *batch,
+                           pl_error *err)
 {
     const pl_gpt_layout *layout = &session->run.gpt.layout;
     const size_t all = layout->batch / layout->micro;
-    double seconds = 0.0, rest;
+    double seconds = 0.0, rest = 0.0;
     size_t done = 0;
-    fill_tokens(session, session->run.gpt.train_tokens);
+    pl_status status = fill_tokens(session, session->run.gpt.train_tokens, err);
     do {
-        pl_session_scalars(session)->micro_first = (uint32_t)(done % all *
-                                                              layout->micro);
-        seconds += run(session, PL_TRAIN, PL_PART_LOOP);
+        session->controls.micro_first = (uint32_t)(done % all * layout->micro);
+        if (!status)
+            status = run(session, PL_TRAIN, PL_PART_LOOP, &seconds, err);
         done++;
-    } while (seconds < least_seconds && done < 1000);
-    pl_session_scalars(session)->micro_first = 0;
-    rest = run(session, PL_TRAIN, PL_PART_REST);
+    } while (!status && seconds < least_seconds && done < 1000);
+    session->controls.micro_first = 0;
+    if (!status)
+        status = run(session, PL_TRAIN, PL_PART_REST, &rest, err);
     *rounds = (double)done;
-    return seconds / (double)done * (double)all + rest;
+    *batch = seconds / (double)done * (double)all + rest;
+    return status;
 }
 
-static double run_eval(pl_session *session)
+static pl_status run_eval(pl_session *session, double *tokens_per_second,
+                          pl_error *err)
 {
     const pl_gpt_layout *layout = &session->run.gpt.layout;
     double seconds = 0.0;
     int done = 0;
-    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
+    pl_status status;
+    session->controls = PL_CONTROLS_NEUTRAL;
     do {
-        fill_tokens(session, session->run.gpt.eval_tokens);
-        seconds += run(session, PL_EVAL, PL_PART_LOOP);
+        status = fill_tokens(session, session->run.gpt.eval_tokens, err);
+        if (!status)
+            status = run(session, PL_EVAL, PL_PART_LOOP, &seconds, err);
         done++;
-    } while (seconds < least_seconds && done < 1000);
-    return (double)done * (double)(layout->eval_micro * layout->eval_T) /
-           seconds;
+    } while (!status && seconds < least_seconds && done < 1000);
+    *tokens_per_second = (double)done *
+                         (double)(layout->eval_micro * layout->eval_T) /
+                         seconds;
+    return status;
 }
 
 /* Tokens from the middle of a window on, one at a time. */
-static double run_sample(pl_session *session, double *tokens)
+static pl_status run_sample(pl_session *session, double *tokens,
+                            double *tokens_per_second, pl_error *err)
 {
     const size_t T = session->run.shape.T, middle = T / 2;
     double seconds = 0.0;
     size_t done = 0;
-    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
+    pl_status status;
+    session->controls = PL_CONTROLS_NEUTRAL;
+    session->controls.position = (uint32_t)middle;
     do {
-        fill_tokens(session, session->run.gpt.sample_tokens);
-        pl_session_scalars(session)->position = (uint32_t)middle;
-        seconds += run(session, PL_SAMPLE, PL_PART_LOOP);
+        status = fill_tokens(session, session->run.gpt.sample_tokens, err);
+        if (!status)
+            status = run(session, PL_SAMPLE, PL_PART_LOOP, &seconds, err);
         done++;
-    } while (seconds < least_seconds && done < 1000);
+    } while (!status && seconds < least_seconds && done < 1000);
     *tokens = (double)done;
-    return (double)done / seconds;
+    *tokens_per_second = (double)done / seconds;
+    return status;
 }
 
 static void profile(pl_bench *bench, int on)
@@ -160,43 +185,59 @@ void pl_bench_begin(pl_bench *bench, pl_session *session)
                                               &session->machine.rates, batches);
 }
 
-void pl_bench_run_round(pl_bench *bench)
+/* Runs everything once, each between two measurements of the peak. */
+static pl_status measure(pl_bench *bench, pl_bench_round *round, double *loops,
+                         double *decoded, pl_error *err)
 {
     pl_session *session = bench->session;
+    pl_device *device = session->run.device;
     const double batches =
                      (double)session->run.config->gradient_accumulation_steps,
                  tokens = batches * (double)session->run.gpt.layout.batch *
-                          (double)session->run.shape.T;
+                          (double)session->run.shape.T,
+                 peak = pl_device_peak_flops(device);
+    double batch = 0.0, update = 0.0;
+    session->controls = PL_CONTROLS_NEUTRAL;
+    pl_status status = run_batch(session, loops, &batch, err);
+    if (!status)
+        status = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, &update, err);
+    if (status)
+        return status;
+    round->update_seconds = batches * batch + update;
+    round->train_tokens = tokens / round->update_seconds;
+    const double then = pl_device_peak_flops(device);
+    status = run_eval(session, &round->eval_tokens, err);
+    const double last = pl_device_peak_flops(device),
+                 read = pl_device_read_bytes(device);
+    if (!status)
+        status = run_sample(session, decoded, &round->sample_tokens, err);
+    round->peak_flops = (peak + then + last) / 3.0;
+    round->read_bytes = fmax(read, pl_device_read_bytes(device));
+    round->train_share = round->train_tokens *
+                         pl_bench_train_flops(&session->run.shape) /
+                         (0.5 * (peak + then));
+    round->eval_share = round->eval_tokens *
+                        pl_bench_eval_flops(&session->run.shape,
+                                            session->run.gpt.layout.eval_T) /
+                        (0.5 * (then + last));
+    round->sample_share = round->sample_tokens *
+                          pl_bench_sample_bytes(&session->run.gpt) /
+                          round->read_bytes;
+    return status;
+}
+
+pl_status pl_bench_run_round(pl_bench *bench, pl_error *err)
+{
     const int kept = bench->count >= 0 && bench->count < PL_BENCH_MAX_ROUNDS;
     pl_bench_round round = { 0 };
-    double loops, decoded;
+    double loops = 0.0, decoded = 0.0;
 
-    const pl_load from = pl_machine_load(&session->machine);
-    const double peak = pl_device_peak_flops(session->run.device);
-    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
+    const pl_load from = pl_machine_load(&bench->session->machine);
     profile(bench, kept);
-    double batch = run_batch(session, &loops);
-    double update = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST);
-    round.update_seconds = batches * batch + update;
-    round.train_tokens = tokens / round.update_seconds;
-    const double then = pl_device_peak_flops(session->run.device);
-    round.eval_tokens = run_eval(session);
-    const double last = pl_device_peak_flops(session->run.device),
-                 read = pl_device_read_bytes(session->run.device);
-    round.sample_tokens = run_sample(session, &decoded);
+    pl_status status = measure(bench, &round, &loops, &decoded, err);
     profile(bench, 0);
-    round.peak_flops = (peak + then + last) / 3.0;
-    round.read_bytes = fmax(read, pl_device_read_bytes(session->run.device));
-    round.train_share = round.train_tokens *
-                        pl_bench_train_flops(&session->run.shape) /
-                        (0.5 * (peak + then));
-    round.eval_share = round.eval_tokens *
-                       pl_bench_eval_flops(&session->run.shape,
-                                           session->run.gpt.layout.eval_T) /
-                       (0.5 * (then + last));
-    round.sample_share = round.sample_tokens *
-                         pl_bench_sample_bytes(&session->run.gpt) /
-                         round.read_bytes;
+    if (status)
+        return status;
     if (kept) {
         bench->loops += loops;
         bench->tokens += decoded;
@@ -206,6 +247,7 @@ void pl_bench_run_round(pl_bench *bench)
         bench->count++;
     if (kept)
         look_at_round(bench, &from);
+    return PL_OK;
 }
 
 /* ---- what it says ---- */

@@ -55,7 +55,7 @@ double pl_bench_sample_bytes(const pl_gpt *gpt);
 /* `session` is pl_session_open_bench's. */
 void pl_bench_begin(pl_bench *bench, pl_session *session);
 /* Runs one more round: some seconds. The first one warms up and isn't kept. */
-void pl_bench_run_round(pl_bench *bench);
+PL_MUST_CHECK pl_status pl_bench_run_round(pl_bench *bench, pl_error *err);
 /* Medians and tables; the rates are taken over into session->machine. */
 void pl_bench_finish(pl_bench *bench);
 

@@ -42,55 +42,65 @@ static pl_config piece_of(const pl_config *config, size_t vocab_size)
     return piece;
 }
 
-static void train_once(pl_session *session)
+static pl_status train_once(pl_session *session)
 {
-    pl_buffer_id tokens = session->run.gpt.train_tokens;
-    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
-    memset(pl_device_host(session->run.device, tokens), 0,
-           session->run.gpt.graph.buffers[tokens].bytes);
-    pl_device_run(session->run.device, PL_TRAIN, PL_PART_LOOP);
-    pl_device_run(session->run.device, PL_TRAIN, PL_PART_REST);
-    pl_device_run(session->run.device, PL_UPDATE_WEIGHTS, PL_PART_REST);
+    session->controls = PL_CONTROLS_NEUTRAL;
+    pl_status status = pl_device_clear(session->run.device,
+                                       session->run.gpt.train_tokens, NULL);
+    if (!status)
+        status = pl_session_run(session, PL_TRAIN, PL_PART_LOOP, NULL);
+    if (!status)
+        status = pl_session_run(session, PL_TRAIN, PL_PART_REST, NULL);
+    if (!status)
+        status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, NULL);
+    return status;
 }
 
 /* Some executions: long enough to be measured, short enough to fit between two
  * disturbances. */
-static void look_once(pl_session *session, pl_looks *looks)
+static pl_status look_once(pl_session *session, pl_looks *looks)
 {
     static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
     static const double look_seconds = 0.05;
     const pl_gpt *gpt = &session->run.gpt;
     pl_observed seen = { .least_seconds = 0.0 };
     double runs = 0.0;
+    pl_status status = PL_OK;
     for (int i = 0; i < 2; i++)
         memset(session->step_seconds[programs[i]], 0,
                gpt->graph.programs[programs[i]].n_steps * sizeof(double));
     const pl_load from = pl_machine_load(&session->machine);
     for (double end = pl_clock_seconds() + look_seconds;
-         runs < 1.0 || (pl_clock_seconds() < end && runs < 1000.0); runs++)
-        train_once(session);
+         !status && (runs < 1.0 || (pl_clock_seconds() < end && runs < 1000.0));
+         runs++)
+        status = train_once(session);
+    if (status)
+        return status;
     const pl_load to = pl_machine_load(&session->machine);
     for (int i = 0; i < 2; i++)
         pl_cost_observe(&seen, gpt, programs[i],
                         session->step_seconds[programs[i]], runs, runs);
     pl_looks_add(looks, &seen, pl_load_quiet(&from, &to));
+    return PL_OK;
 }
 
 /* Looks until one was undisturbed, but not for long. */
-static void measure(pl_session *session)
+static pl_status measure(pl_session *session)
 {
     static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
     pl_looks looks = { .count = 0 };
-    train_once(session); /* warms up */
+    pl_status status = train_once(session); /* warms up */
     for (int i = 0; i < 2; i++)
         pl_device_profile(session->run.device, programs[i],
                           session->step_seconds[programs[i]]);
     for (double begin = pl_clock_seconds(), seconds = 0.0;
-         looks.count < LEAST_LOOKS || seconds < enough_seconds ||
-         (looks.quiet < PL_LOOKS_QUIET && seconds < most_seconds);
+         !status && (looks.count < LEAST_LOOKS || seconds < enough_seconds ||
+                     (looks.quiet < PL_LOOKS_QUIET && seconds < most_seconds));
          seconds = pl_clock_seconds() - begin)
-        look_once(session, &looks);
-    pl_machine_learn(&session->machine, &looks);
+        status = look_once(session, &looks);
+    if (!status)
+        pl_machine_learn(&session->machine, &looks);
+    return status;
 }
 
 void pl_calibrate(pl_machine *machine, const pl_config *config,
@@ -104,11 +114,12 @@ void pl_calibrate(pl_machine *machine, const pl_config *config,
     if (!pl_session_open_bench(&session, &piece, machine, PL_NEW_ZEROS,
                                (size_t)piece.vocab_size, &silent, &heap,
                                &ignored)) {
-        measure(&session);
-        machine->rates = session.machine.rates;
-        pl_status kept = pl_machine_remember(
-            machine, session.run.gpt.layout.threads, session.run.text,
-            PL_RUN_TEXT_BYTES, &ignored);
+        pl_status kept = measure(&session);
+        if (!kept) {
+            machine->rates = session.machine.rates;
+            kept = pl_machine_remember(machine, session.run.text,
+                                       PL_RUN_TEXT_BYTES, &ignored);
+        }
         (void)kept; /* a cache that can't be written is not worth a word */
         pl_session_close(&session);
     }

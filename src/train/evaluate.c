@@ -4,7 +4,6 @@
 #include "train/pace.h"
 
 #include <math.h>
-#include <string.h>
 
 static uint64_t sequences_of(const pl_config *config)
 {
@@ -56,20 +55,19 @@ static pl_status run_round(evaluation *e, size_t count, pl_error *err)
     pl_session *session = e->session;
     const pl_gpt *gpt = &session->run.gpt;
     const pl_run_watch watch = { .context = e, .between = look };
-    size_t row = gpt->layout.eval_T + 1;
-    int32_t *tokens = pl_device_host(session->run.device, gpt->eval_tokens);
-    pl_scalars *scalars = pl_session_scalars(session);
-    pl_status status = pl_batch_load(&session->run.dataset, &e->key,
-                                     (uint32_t)e->done, (uint32_t)count,
-                                     gpt->layout.eval_T, tokens, err);
+    pl_run_end end;
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < gpt->layout.eval_micro && !status; i++)
+        status = pl_session_load_row(session, gpt->eval_tokens, i, &e->key,
+                                     e->done + (i < count ? i : 0),
+                                     gpt->layout.eval_T, err);
+    session->controls.batch_first = 0;
+    session->controls.micro_first = 0;
+    if (!status)
+        status = pl_session_run_watched(session, PL_EVAL, PL_PART_LOOP,
+                                        e->watch ? &watch : NULL, &end, err);
     if (status)
         return status;
-    for (size_t i = count; i < gpt->layout.eval_micro; i++)
-        memcpy(tokens + i * row, tokens, row * sizeof *tokens);
-    scalars->batch_first = 0;
-    scalars->micro_first = 0;
-    const pl_run_end end = pl_device_run_watched(
-        session->run.device, PL_EVAL, PL_PART_LOOP, e->watch ? &watch : NULL);
     e->done += count;
     const int stop = end == PL_RUN_STOPPED ||
                      (e->watch && e->watch->stop &&
@@ -98,6 +96,34 @@ static evaluation begin(pl_session *session, pl_split split,
     };
 }
 
+/* Sums of the means of sequences, and of their squares. */
+typedef struct sums {
+    double means, squares;
+} sums;
+
+static pl_status add_losses(evaluation *e, size_t rows, sums *to, pl_error *err)
+{
+    pl_run *run = &e->session->run;
+    const double T = (double)run->gpt.layout.eval_T;
+    double *losses = (double *)(void *)run->stage;
+    const size_t most = PL_RUN_STAGE_BYTES / sizeof *losses;
+    for (size_t at = 0; at < rows;) {
+        const size_t count = rows - at < most ? rows - at : most;
+        pl_status status = pl_device_read(run->device, run->gpt.eval_sums,
+                                          at * sizeof *losses, losses,
+                                          count * sizeof *losses, err);
+        if (status)
+            return status;
+        for (size_t i = 0; i < count; i++) {
+            double mean = losses[i] / T;
+            to->means += mean;
+            to->squares += mean * mean;
+        }
+        at += count;
+    }
+    return PL_OK;
+}
+
 pl_status pl_evaluate(pl_session *session, pl_split split,
                       const pl_eval_watch *watch, pl_eval *result,
                       pl_error *err)
@@ -105,25 +131,20 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
     const pl_gpt *gpt = &session->run.gpt;
     evaluation e = begin(session, split, watch);
     const uint64_t total = e.total;
-    double T = (double)gpt->layout.eval_T, sum = 0.0, squares = 0.0;
+    sums all = { 0.0, 0.0 };
 
     while (e.done < total) {
         uint64_t left = total - e.done;
         size_t count = left < gpt->layout.eval_micro ? (size_t)left
                                                      : gpt->layout.eval_micro;
         pl_status status = run_round(&e, count, err);
+        if (!status)
+            status = add_losses(&e, count, &all, err);
         if (status)
             return status;
-        const double *sums = pl_device_host(session->run.device,
-                                            gpt->eval_sums);
-        for (size_t i = 0; i < count; i++) {
-            double mean = sums[i] / T;
-            sum += mean;
-            squares += mean * mean;
-        }
     }
-    double n = (double)total, mean = sum / n;
-    double variance = (squares - n * mean * mean) / (n - 1.0);
+    double n = (double)total, mean = all.means / n;
+    double variance = (all.squares - n * mean * mean) / (n - 1.0);
     result->loss = mean;
     result->standard_error = total > 1 && !isnan(variance)
                                  ? sqrt(fmax(variance, 0.0) / n)

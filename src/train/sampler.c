@@ -28,30 +28,32 @@ void pl_sampler_start(pl_sampler *sampler, uint32_t sample,
 }
 
 /* Decodes `rows` tokens that stand at `position` of the window. */
-static void decode(pl_sampler *sampler, const int32_t *tokens, size_t rows,
-                   size_t position)
+static pl_status decode(pl_sampler *sampler, const int32_t *tokens, size_t rows,
+                        size_t position, pl_error *err)
 {
     pl_session *session = sampler->session;
-    pl_scalars *scalars = pl_session_scalars(session);
-    int32_t *target = pl_device_host(session->run.device,
-                                     session->run.gpt.sample_tokens);
-    memcpy(target, tokens, rows * sizeof *tokens);
-    scalars->rows = (uint32_t)rows;
-    scalars->position = (uint32_t)position;
-    scalars->micro_first = 0;
-    pl_device_run(session->run.device, PL_SAMPLE, PL_PART_LOOP);
+    pl_status status = pl_device_write(session->run.device,
+                                       session->run.gpt.sample_tokens, 0,
+                                       tokens, rows * sizeof *tokens, err);
+    session->controls.rows = (uint32_t)rows;
+    session->controls.position = (uint32_t)position;
+    session->controls.micro_first = 0;
+    if (!status)
+        status = pl_session_run(session, PL_SAMPLE, PL_PART_LOOP, err);
+    return status;
 }
 
-const float *pl_sampler_logits(pl_sampler *sampler)
+pl_status pl_sampler_logits(pl_sampler *sampler, float **logits, pl_error *err)
 {
     pl_session *session = sampler->session;
-    size_t T = session->run.shape.T, prefill = session->run.gpt.layout.prefill;
+    const pl_gpt *gpt = &session->run.gpt;
+    size_t T = session->run.shape.T, prefill = gpt->layout.prefill;
     size_t window = sampler->count < T ? sampler->count : T;
     const int32_t *first = sampler->tokens + (sampler->count - window);
 
     /* A window that slid has other positions: nothing of the cache holds. And
      * if all is cached, the last row is needed once more for its logits. */
-    if (sampler->count > T || session->run.gpt.layout.cache == PL_CACHE_NONE)
+    if (sampler->count > T || gpt->layout.cache == PL_CACHE_NONE)
         sampler->cached = 0;
     else if (sampler->cached == window)
         sampler->cached--;
@@ -59,40 +61,47 @@ const float *pl_sampler_logits(pl_sampler *sampler)
         size_t rows = window - sampler->cached;
         if (rows > prefill)
             rows = prefill;
-        decode(sampler, first + sampler->cached, rows, sampler->cached);
+        pl_status status = decode(sampler, first + sampler->cached, rows,
+                                  sampler->cached, err);
+        if (status)
+            return status;
         sampler->cached += rows;
     }
-    return pl_device_host(session->run.device, session->run.gpt.sample_logits);
+    *logits = pl_device_host(session->run.device, gpt->sample_work);
+    return pl_device_read(session->run.device, gpt->sample_logits, 0, *logits,
+                          session->run.shape.V * sizeof **logits, err);
 }
 
-/* The kth largest of x[n], by quickselect in place: no order beyond that is
- * needed, and nothing is allocated. */
-static float kth_largest(float *x, size_t n, size_t k)
+/* A number that is larger for a larger float; what is none comes last. */
+static uint32_t order_of(float x)
 {
-    size_t low = 0, high = n;
-    while (high - low > 1) {
-        float pivot = x[low + (high - low) / 2];
-        size_t above = low, at = low, below = high;
-        while (at < below) { /* > pivot | == pivot | < pivot */
-            float value = x[at];
-            if (value > pivot) {
-                x[at++] = x[above];
-                x[above++] = value;
-            } else if (value < pivot) {
-                x[at] = x[--below];
-                x[below] = value;
-            } else {
-                at++;
-            }
-        }
-        if (k <= above)
-            high = above;
-        else if (k <= below)
-            return pivot;
-        else
-            low = below;
+    uint32_t bits;
+    if (isnan(x))
+        return 0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+/* The kth largest of x[n], which stays as it is: its order is found byte by
+ * byte, each time counting those that agree with it so far. */
+static float kth_largest(const float *x, size_t n, size_t k)
+{
+    uint32_t found = 0, known = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        size_t counts[256] = { 0 };
+        uint32_t byte = 255;
+        for (size_t i = 0; i < n; i++)
+            if ((order_of(x[i]) & known) == found)
+                counts[order_of(x[i]) >> shift & 255]++;
+        while (k > counts[byte])
+            k -= counts[byte--];
+        found |= byte << shift;
+        known |= 0xffu << shift;
     }
-    return x[low];
+    float value;
+    found = found & 0x80000000u ? found & 0x7fffffffu : ~found;
+    memcpy(&value, &found, sizeof value);
+    return value;
 }
 
 static int32_t likeliest(const float *logits, size_t V)
@@ -104,50 +113,49 @@ static int32_t likeliest(const float *logits, size_t V)
     return (int32_t)best;
 }
 
-int32_t pl_sampler_choose(const float *logits, float *work, size_t V,
-                          const pl_sampling *sampling, const uint32_t words[4])
+int32_t pl_sampler_choose(float *logits, size_t V, const pl_sampling *sampling,
+                          const uint32_t words[4])
 {
     int32_t best = likeliest(logits, V);
     if (!isfinite(logits[best]))
         return -1;
+    const double most = (double)logits[best];
     float least = -HUGE_VALF;
     double sum = 0.0;
 
     if (sampling->temperature <= 0.0)
         return best;
-    if (sampling->top_k > 0 && sampling->top_k < V) {
-        memcpy(work, logits, V * sizeof *work);
-        least = kth_largest(work, V, sampling->top_k);
-    }
-    for (size_t i = 0; i < V; i++) {
-        double above = ((double)logits[i] - (double)logits[best]) /
-                       sampling->temperature;
-        work[i] = logits[i] >= least ? (float)exp(above) : 0.0f;
-        sum += (double)work[i];
+    if (sampling->top_k > 0 && sampling->top_k < V)
+        least = kth_largest(logits, V, sampling->top_k);
+    for (size_t i = 0; i < V; i++) { /* from here on they are likelihoods */
+        double above = ((double)logits[i] - most) / sampling->temperature;
+        logits[i] = logits[i] >= least ? (float)exp(above) : 0.0f;
+        sum += (double)logits[i];
     }
     double rest = pl_rng_unit(words) * sum;
     for (size_t i = 0; i < V; i++) {
-        rest -= (double)work[i];
+        rest -= (double)logits[i];
         if (rest < 0.0)
             return (int32_t)i;
     }
     return best; /* rounding ate the last crumb */
 }
 
-int32_t pl_sampler_next(pl_sampler *sampler)
+pl_status pl_sampler_next(pl_sampler *sampler, int32_t *token, pl_error *err)
 {
     pl_session *session = sampler->session;
-    const float *logits = pl_sampler_logits(sampler);
-    float *work = pl_device_host(session->run.device,
-                                 session->run.gpt.sample_work);
     uint32_t words[4];
+    float *logits;
 
     PL_CHECK(sampler->count < sampler->capacity);
+    pl_status status = pl_sampler_logits(sampler, &logits, err);
+    if (status)
+        return status;
     pl_rng_words(PL_RNG_SAMPLE, sampler->sampling.seed,
                  (uint32_t)sampler->count, sampler->sample, 0, 0, words);
-    int32_t token = pl_sampler_choose(logits, work, session->run.shape.V,
-                                      &sampler->sampling, words);
-    if (token >= 0)
-        sampler->tokens[sampler->count++] = token;
-    return token;
+    *token = pl_sampler_choose(logits, session->run.shape.V, &sampler->sampling,
+                               words);
+    if (*token >= 0)
+        sampler->tokens[sampler->count++] = *token;
+    return PL_OK;
 }

@@ -37,15 +37,17 @@ void pl_sampler_start(pl_sampler *sampler, uint32_t sample,
 
 /* The next token; it is appended. count < capacity. -1: the logits are not
  * finite, the weights are broken. */
-int32_t pl_sampler_next(pl_sampler *sampler);
+PL_MUST_CHECK pl_status pl_sampler_next(pl_sampler *sampler, int32_t *token,
+                                        pl_error *err);
 
-/* The logits that the next token would be chosen from: [V], valid until the
- * next call. For tests and tools. */
-const float *pl_sampler_logits(pl_sampler *sampler);
+/* The logits that the next token would be chosen from: [V], the caller's to
+ * change, valid until the next call. For tests and tools. */
+PL_MUST_CHECK pl_status pl_sampler_logits(pl_sampler *sampler, float **logits,
+                                          pl_error *err);
 
-/* Chooses from logits[V] as `sampling` says; work[V] is overwritten. words are
+/* Chooses from logits[V], which are overwritten, as `sampling` says. words are
  * the random ones. -1: no logit is a number. */
-int32_t pl_sampler_choose(const float *logits, float *work, size_t V,
-                          const pl_sampling *sampling, const uint32_t words[4]);
+int32_t pl_sampler_choose(float *logits, size_t V, const pl_sampling *sampling,
+                          const uint32_t words[4]);
 
 #endif

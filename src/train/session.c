@@ -2,11 +2,9 @@
  * config, data, plan, memory, weights. */
 #include "train/session.h"
 #include "advise/runplan.h"
-#include "base/check.h"
-#include "base/threads.h"
 #include "config/special.h"
-#include "data/batch.h"
 #include "data/shard_check.h"
+#include "device/choose.h"
 #include "store/limits.h"
 #include "store/pretrained.h"
 #include "store/resume.h"
@@ -17,17 +15,11 @@
 
 enum { STAGE_FLOATS = PL_RUN_STAGE_BYTES / sizeof(float) };
 
-pl_scalars *pl_session_scalars(pl_session *session)
-{
-    return pl_device_host(session->run.device, session->run.gpt.scalars);
-}
-
 /* ---- parts ---- */
 
 void pl_session_say_device(const pl_config *config, const pl_log *log)
 {
-    if (config->device.kind != PL_DEVICE_WISH_AUTO &&
-        config->device.kind != PL_DEVICE_WISH_CPU)
+    if (!pl_device_is_here(&config->device))
         pl_log_say(log, PL_LOG_NOTE,
                    "device = '%s': this version runs on the processor, which "
                    "is used instead",
@@ -36,7 +28,6 @@ void pl_session_say_device(const pl_config *config, const pl_log *log)
 
 pl_status pl_session_open_device(pl_session *session, pl_error *err)
 {
-    pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
     const pl_gpt *gpt = &session->run.gpt;
     pl_status status = pl_heap_take(session->run.heap, &session->run.text,
                                     PL_RUN_TEXT_BYTES, 1, err);
@@ -51,30 +42,72 @@ pl_status pl_session_open_device(pl_session *session, pl_error *err)
                               gpt->graph.programs[i].n_steps + 1,
                               sizeof(double), err);
     if (!status)
-        status = pl_device_open_cpu(
-            &session->run.device, &gpt->graph, &gpt->placement, &kernels,
-            (int)gpt->layout.threads, session->run.heap, err);
-    if (!status)
-        PL_CHECK(pl_device_used_bytes(session->run.device) ==
-                 gpt->placement.arena_bytes);
+        status = pl_device_open(&session->run.device, &gpt->layout.device,
+                                &gpt->graph, &gpt->placement, session->run.heap,
+                                err);
     return status;
 }
 
-static void init_weights(pl_session *session)
+size_t pl_session_host_bytes(const pl_session *session)
 {
+    return pl_run_plan_host_arena(&session->run.gpt) + session->reserve_bytes;
+}
+
+pl_status pl_session_run_watched(pl_session *session, pl_program_id program,
+                                 pl_part part, const pl_run_watch *watch,
+                                 pl_run_end *end, pl_error *err)
+{
+    pl_device *device = session->run.device;
+    pl_status status = pl_device_set(device, &session->controls, err);
+    if (status)
+        return status;
+    return pl_device_run_watched(device, program, part, watch, end, err);
+}
+
+pl_status pl_session_run(pl_session *session, pl_program_id program,
+                         pl_part part, pl_error *err)
+{
+    pl_run_end end;
+    return pl_session_run_watched(session, program, part, NULL, &end, err);
+}
+
+pl_status pl_session_load_row(pl_session *session, pl_buffer_id buffer,
+                              size_t row, const pl_batch_key *key,
+                              size_t sequence, size_t T, pl_error *err)
+{
+    int32_t *tokens = (int32_t *)(void *)session->run.stage;
+    const size_t most = PL_RUN_STAGE_BYTES / sizeof *tokens;
+    pl_status status = PL_OK;
+    for (size_t at = 0; at < T + 1 && !status;) {
+        const size_t count = T + 1 - at < most ? T + 1 - at : most;
+        status = pl_batch_read(&session->run.dataset, key, (uint32_t)sequence,
+                               T, at, count, tokens, err);
+        if (!status)
+            status = pl_device_write(session->run.device, buffer,
+                                     (row * (T + 1) + at) * sizeof *tokens,
+                                     tokens, count * sizeof *tokens, err);
+        at += count;
+    }
+    return status;
+}
+
+static pl_status init_weights(pl_session *session, pl_error *err)
+{
+    pl_status status = PL_OK;
     for (size_t i = 0; i < pl_param_slots(&session->run.shape); i++) {
         pl_param param = pl_param_at(&session->run.shape, i);
         size_t count = param.rows * param.cols;
         if (!pl_param_present(&session->run.shape, &param))
             continue;
-        for (size_t at = 0; at < count; at += STAGE_FLOATS) {
+        for (size_t at = 0; at < count && !status; at += STAGE_FLOATS) {
             size_t n = count - at < STAGE_FLOATS ? count - at : STAGE_FLOATS;
             pl_param_init(&session->run.shape, i,
                           (unsigned)session->run.config->seed, at, n,
                           (float *)(void *)session->run.stage);
-            pl_run_write_weights(&session->run, i, at, n);
+            status = pl_run_write_weights(&session->run, i, at, n, err);
         }
     }
+    return status;
 }
 
 pl_status pl_session_open_tokens(pl_session *session, pl_error *err)
@@ -186,14 +219,15 @@ static pl_status fit_medium(pl_session *session, const pl_machine *machine,
     const pl_outdir_need need = need_of(session);
     size_t most = pl_outdir_most((size_t)session->run.config->keep);
     uint64_t files = most * need.checkpoint_bytes + need.metrics_bytes;
-    uint64_t run = session->run.gpt.placement.arena_bytes +
-                   session->reserve_bytes;
+    uint64_t run = pl_session_host_bytes(session);
+    const int apart = pl_run_plan_is_apart(&session->run.gpt.layout);
+    size_t *budget = apart ? &rest.host_budget_bytes : &rest.budget_bytes;
+    const size_t all = *budget;
     pl_disk_medium medium;
     pl_status status = pl_disk_look(session->run.config->out_dir, &medium, err);
-    if (status || medium == PL_DISK_STORAGE ||
-        run + files <= machine->budget_bytes)
+    if (status || medium == PL_DISK_STORAGE || run + files <= all)
         return status;
-    rest.budget_bytes -= files < rest.budget_bytes ? files : rest.budget_bytes;
+    *budget -= files < all ? files : all;
     if (!make_plan(session, &rest, vocab_size, NULL))
         return PL_OK;
     return pl_fail(err, PL_E_MEMORY,
@@ -205,8 +239,8 @@ static pl_status fit_medium(pl_session *session, const pl_machine *machine,
                    (unsigned long long)need.checkpoint_bytes,
                    (unsigned long long)need.metrics_bytes,
                    (long long)session->run.config->max_iters,
-                   (unsigned long long)(run + files), machine->budget_bytes,
-                   machine->budget_from);
+                   (unsigned long long)(run + files), all,
+                   apart ? "the host's memory" : machine->budget_from);
 }
 
 /* Everything that needs no memory of the model's size. */
@@ -298,7 +332,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
     if (source->from == PL_BEGIN_RESUME)
         return pl_resume_load(&source->resume, &session->run, err);
     if (source->from == PL_BEGIN_SCRATCH) {
-        init_weights(session);
+        status = init_weights(session, err);
     } else {
         status = pl_pretrained_load(&source->pretrained, &session->run, err);
         pl_log_say(session->run.log, PL_LOG_INFO, "Initializing from %s",
@@ -364,8 +398,11 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
     pl_status status = make_plan(session, machine, vocab_size, err);
     if (!status)
         status = pl_session_open_device(session, err);
-    if (!status && weights == PL_NEW_RANDOM)
-        init_weights(session);
+    if (status || weights == PL_NEW_ZEROS)
+        return status;
+    status = init_weights(session, err);
+    if (status)
+        pl_device_close(session->run.device);
     return status;
 }
 

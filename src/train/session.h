@@ -6,10 +6,12 @@
 #define PL_TRAIN_SESSION_H
 
 #include "advise/machine.h"
+#include "data/batch.h"
 #include "store/run.h"
 
 typedef struct pl_session {
-    pl_run run; /* what a checkpoint keeps of it, and where that is */
+    pl_run run;           /* what a checkpoint keeps of it, and where that is */
+    pl_controls controls; /* of the next run: pl_session_run hands them over */
     int has_dataset;
     size_t reserve_bytes;  /* what was planned outside the arena */
     pl_machine machine;    /* its rates are learnt while training */
@@ -69,7 +71,28 @@ PL_MUST_CHECK pl_status pl_session_check_tokens(pl_session *session,
 PL_MUST_CHECK pl_status pl_session_open_device(pl_session *session,
                                                pl_error *err);
 
-/* The host's view of the scalars. */
-pl_scalars *pl_session_scalars(pl_session *session);
+/* Bytes of the host's memory that were planned: arena and reserve. */
+size_t pl_session_host_bytes(const pl_session *session);
+
+/* ---- what those who run programs share ---- */
+
+/* Runs a part of a program with session->controls. */
+PL_MUST_CHECK pl_status pl_session_run(pl_session *session,
+                                       pl_program_id program, pl_part part,
+                                       pl_error *err);
+/* The same, watched as pl_device_run_watched says; `watch` may be NULL. */
+PL_MUST_CHECK pl_status pl_session_run_watched(pl_session *session,
+                                               pl_program_id program,
+                                               pl_part part,
+                                               const pl_run_watch *watch,
+                                               pl_run_end *end, pl_error *err);
+
+/* Row `row` of a buffer of tokens = sequence `sequence` of the key's list, of
+ * T + 1 tokens. */
+PL_MUST_CHECK pl_status pl_session_load_row(pl_session *session,
+                                            pl_buffer_id buffer, size_t row,
+                                            const pl_batch_key *key,
+                                            size_t sequence, size_t T,
+                                            pl_error *err);
 
 #endif

@@ -42,11 +42,12 @@ static pl_status read_model(model *m, const char *folder, pl_heap *heap,
 /* Arena and reserve, with `more` bytes of tables than are there by now. */
 static size_t needed_bytes(pl_session *session, size_t more)
 {
-    size_t arena = session->run.gpt.placement.arena_bytes;
+    const pl_gpt *gpt = &session->run.gpt;
+    const size_t tables = session->run.heap->taken_bytes + more;
     session->reserve_bytes = pl_run_plan_reserve(
-        &session->run.shape, &session->run.gpt.layout, arena,
-        session->run.heap->taken_bytes + more);
-    return arena + session->reserve_bytes;
+        &session->run.shape, &gpt->layout, pl_run_plan_host_arena(gpt), tables);
+    return pl_run_plan_total(&session->run.shape, &gpt->layout,
+                             gpt->placement.arena_bytes, tables);
 }
 
 static pl_status check_budget(pl_session *session, const pl_machine *machine,
@@ -56,11 +57,13 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
     if (needed <= machine->budget_bytes)
         return PL_OK;
     return pl_fail(err, PL_E_MEMORY,
-                   "%s needs %zu bytes (arena %zu + reserve %zu), the budget "
-                   "is %zu (%s)",
-                   what, needed, session->run.gpt.placement.arena_bytes,
-                   session->reserve_bytes, machine->budget_bytes,
-                   machine->budget_from);
+                   "%s needs %zu bytes (%s), the budget is %zu (%s)", what,
+                   needed,
+                   pl_run_plan_sum_text(&session->run.gpt.layout,
+                                        session->run.gpt.placement.arena_bytes,
+                                        session->reserve_bytes)
+                       .text,
+                   machine->budget_bytes, machine->budget_from);
 }
 
 /* ---- sampling ---- */

@@ -6,43 +6,50 @@
 
 #include <string.h>
 
-/* Tokens of zero for a program, and scalars that no step stumbles over. */
-static void set_scene(pl_session *session, pl_buffer_id tokens)
+/* One round of a program on tokens of zero, with controls that no step stumbles
+ * over. */
+static pl_status run_once(pl_session *session, pl_program_id program,
+                          pl_buffer_id tokens, pl_error *err)
 {
-    const pl_gpt *gpt = &session->run.gpt;
-    *pl_session_scalars(session) = PL_SCALARS_NEUTRAL;
-    if (tokens != PL_NO_BUFFER)
-        memset(pl_device_host(session->run.device, tokens), 0,
-               gpt->graph.buffers[tokens].bytes);
+    pl_status status = pl_device_clear(session->run.device, tokens, err);
+    if (!status)
+        status = pl_session_run(session, program, PL_PART_LOOP, err);
+    return status;
 }
 
-static void run_training(pl_session *session)
+static pl_status run_training(pl_session *session, pl_error *err)
 {
-    set_scene(session, session->run.gpt.train_tokens);
-    pl_device_run(session->run.device, PL_TRAIN, PL_PART_LOOP);
-    pl_device_run(session->run.device, PL_TRAIN, PL_PART_REST);
-    set_scene(session, PL_NO_BUFFER);
-    pl_device_run(session->run.device, PL_UPDATE_WEIGHTS, PL_PART_REST);
+    session->controls = PL_CONTROLS_NEUTRAL;
+    pl_status status = run_once(session, PL_TRAIN,
+                                session->run.gpt.train_tokens, err);
+    if (!status)
+        status = pl_session_run(session, PL_TRAIN, PL_PART_REST, err);
+    if (!status)
+        status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, err);
+    return status;
 }
 
-static void run_evaluation(pl_session *session)
+static pl_status run_evaluation(pl_session *session, pl_error *err)
 {
-    set_scene(session, session->run.gpt.eval_tokens);
-    pl_device_run(session->run.device, PL_EVAL, PL_PART_LOOP);
+    session->controls = PL_CONTROLS_NEUTRAL;
+    return run_once(session, PL_EVAL, session->run.gpt.eval_tokens, err);
 }
 
 /* A prompt from the start, and the last token of a full window. */
-static void run_decoding(pl_session *session)
+static pl_status run_decoding(pl_session *session, pl_error *err)
 {
     const pl_gpt_layout *layout = &session->run.gpt.layout;
     const size_t rows[] = { layout->prefill, 1 };
-    for (int i = 0; i < 2; i++) {
-        set_scene(session, session->run.gpt.sample_tokens);
-        pl_scalars *scalars = pl_session_scalars(session);
-        scalars->rows = (uint32_t)rows[i];
-        scalars->position = i ? (uint32_t)(session->run.shape.T - 1) : 0;
-        pl_device_run(session->run.device, PL_SAMPLE, PL_PART_LOOP);
+    pl_status status = PL_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        session->controls = PL_CONTROLS_NEUTRAL;
+        session->controls.rows = (uint32_t)rows[i];
+        session->controls.position = i ? (uint32_t)(session->run.shape.T - 1)
+                                       : 0;
+        status = run_once(session, PL_SAMPLE, session->run.gpt.sample_tokens,
+                          err);
     }
+    return status;
 }
 
 /* ---- files ---- */
@@ -52,9 +59,10 @@ static pl_status write_slice(pl_session *session, const char *path,
 {
     pl_file file = PL_FILE_CLOSED;
     void *slice = pl_device_host(session->run.device, session->run.gpt.slice);
-    pl_device_read(session->run.device, session->run.gpt.weights[0], 0, slice,
-                   bytes);
-    pl_status status = pl_file_create(&file, path, err);
+    pl_status status = pl_device_read(
+        session->run.device, session->run.gpt.weights[0], 0, slice, bytes, err);
+    if (!status)
+        status = pl_file_create(&file, path, err);
     if (status)
         return status;
     status = pl_file_append(&file, slice, bytes, err);
@@ -90,8 +98,9 @@ static pl_status read_slice(pl_session *session, const char *path, size_t bytes,
                              "here. Choose another out_dir",
                              path);
         if (!status)
-            pl_device_write(session->run.device, session->run.gpt.weights[0],
-                            at, session->run.stage, n);
+            status = pl_device_write(session->run.device,
+                                     session->run.gpt.weights[0], at,
+                                     session->run.stage, n, err);
         at += n;
     }
     pl_file_abandon(&file);
@@ -128,11 +137,15 @@ pl_status pl_rehearse(pl_session *session, pl_error *err)
     if (seconds > 1.0)
         pl_log_say(session->run.log, PL_LOG_NOTE,
                    "Rehearsing every program once, about %.0f s", seconds);
-    if (session->run.purpose == PL_RUN_TRAINS)
-        run_training(session);
-    run_evaluation(session);
-    if (session->run.purpose != PL_RUN_TRAINS)
-        return PL_OK;
-    run_decoding(session);
-    return save_and_load(session, err);
+    const int trains = session->run.purpose == PL_RUN_TRAINS;
+    pl_status status = PL_OK;
+    if (trains)
+        status = run_training(session, err);
+    if (!status)
+        status = run_evaluation(session, err);
+    if (!status && trains)
+        status = run_decoding(session, err);
+    if (!status && trains)
+        status = save_and_load(session, err);
+    return status;
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* What AdamW needs to know of update `step`. */
-static void set_optimizer(pl_scalars *s, const pl_config *config, uint64_t step)
+static void set_optimizer(pl_controls *s, const pl_config *config,
+                          uint64_t step)
 {
     double t = (double)step + 1.0;
     s->learning_rate = pl_schedule_rate(config, step);
@@ -70,65 +71,85 @@ static int between_steps(void *context, const pl_step *step)
     return look(u);
 }
 
-/* Not 0: the update is to be given up. */
-static int run_part(under_way *u, pl_part part)
-{
-    const pl_run_watch watch = { .context = u, .between = between_steps };
-    const pl_program *train = &u->session->run.gpt.graph.programs[PL_TRAIN];
-    const size_t end = part == PL_PART_LOOP ? train->loop_steps
-                                            : train->n_steps;
-    const int any = part == PL_PART_LOOP || end > train->loop_steps;
-    if (pl_device_run_watched(u->session->run.device, PL_TRAIN, part, &watch) ==
-        PL_RUN_STOPPED)
-        return 1;
-    return any && between_steps(u, &train->steps[end - 1]);
-}
-
 static pl_status stopped_within(const under_way *u, pl_error *err)
 {
     return pl_fail(err, PL_E_STOPPED, "stopped within iteration %llu",
                    (unsigned long long)u->session->run.step);
 }
 
+/* PL_E_STOPPED: the update is to be given up. */
+static pl_status run_part(under_way *u, pl_part part, pl_error *err)
+{
+    const pl_run_watch watch = { .context = u, .between = between_steps };
+    const pl_program *train = &u->session->run.gpt.graph.programs[PL_TRAIN];
+    const size_t end = part == PL_PART_LOOP ? train->loop_steps
+                                            : train->n_steps;
+    const int any = part == PL_PART_LOOP || end > train->loop_steps;
+    pl_run_end how;
+    pl_status status = pl_session_run_watched(u->session, PL_TRAIN, part,
+                                              &watch, &how, err);
+    if (status)
+        return status;
+    if (how == PL_RUN_STOPPED ||
+        (any && between_steps(u, &train->steps[end - 1])))
+        return stopped_within(u, err);
+    return PL_OK;
+}
+
+/* Adds the losses of a batch to the sum, sequence by sequence. */
+static pl_status add_losses(under_way *u, pl_error *err)
+{
+    pl_run *run = &u->session->run;
+    double *sums = (double *)(void *)run->stage;
+    const size_t most = PL_RUN_STAGE_BYTES / sizeof *sums,
+                 batch = run->gpt.layout.batch;
+    for (size_t at = 0; at < batch;) {
+        const size_t count = batch - at < most ? batch - at : most;
+        pl_status status = pl_device_read(run->device, run->gpt.train_sums,
+                                          at * sizeof *sums, sums,
+                                          count * sizeof *sums, err);
+        if (status)
+            return status;
+        for (size_t i = 0; i < count; i++)
+            u->sum += sums[i];
+        at += count;
+    }
+    return PL_OK;
+}
+
 /* One batch: its micro-batches one after the other, then what waits for all of
- * them. Adds its losses to the sum, sequence by sequence. */
+ * them. */
 static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
                            pl_error *err)
 {
     pl_session *session = u->session;
     const pl_gpt_layout *layout = &session->run.gpt.layout;
-    pl_scalars *scalars = pl_session_scalars(session);
-    int32_t *tokens = pl_device_host(session->run.device,
-                                     session->run.gpt.train_tokens);
-    pl_status status = pl_batch_load(&session->run.dataset, key,
-                                     (uint32_t)first, (uint32_t)layout->batch,
-                                     session->run.shape.T, tokens, err);
-    if (status)
-        return status;
-    scalars->batch_first = (uint32_t)first;
-    for (size_t at = 0; at < layout->batch; at += layout->micro) {
-        scalars->micro_first = (uint32_t)at;
-        if (run_part(u, PL_PART_LOOP))
-            return stopped_within(u, err);
-        u->progress.done++;
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < layout->batch && !status; i++)
+        status = pl_session_load_row(session, session->run.gpt.train_tokens, i,
+                                     key, first + i, session->run.shape.T, err);
+    session->controls.batch_first = (uint32_t)first;
+    for (size_t at = 0; at < layout->batch && !status; at += layout->micro) {
+        session->controls.micro_first = (uint32_t)at;
+        status = run_part(u, PL_PART_LOOP, err);
+        u->progress.done += !status;
     }
-    scalars->micro_first = 0;
-    if (run_part(u, PL_PART_REST))
-        return stopped_within(u, err);
-    const double *sums = pl_device_host(session->run.device,
-                                        session->run.gpt.train_sums);
-    for (size_t i = 0; i < layout->batch; i++)
-        u->sum += sums[i];
-    return PL_OK;
+    session->controls.micro_first = 0;
+    if (!status)
+        status = run_part(u, PL_PART_REST, err);
+    return status ? status : add_losses(u, err);
 }
 
 /* As if the update had never begun: all that it left are gradients. */
-static void give_up_update(pl_session *session)
+static pl_status give_up_update(pl_session *session, pl_error *err)
 {
     const pl_gpt *gpt = &session->run.gpt;
-    for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++)
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < pl_param_slots(&gpt->shape) && !status; i++)
         if (gpt->gradients[i] != PL_NO_BUFFER)
-            pl_device_clear(session->run.device, gpt->gradients[i]);
+            status = pl_device_clear(session->run.device, gpt->gradients[i],
+                                     err);
+    return status;
 }
 
 static under_way begin_update(pl_session *session, const pl_listener *listener)
@@ -152,16 +173,16 @@ static under_way begin_update(pl_session *session, const pl_listener *listener)
     };
 }
 
-static void set_scalars(const under_way *u)
+static void set_controls(const under_way *u)
 {
     const pl_session *session = u->session;
     const pl_config *config = session->run.config;
-    pl_scalars *scalars = pl_session_scalars(u->session);
-    set_optimizer(scalars, config, session->run.step);
-    scalars->loss_scale = session->run.scaler.scale;
-    scalars->dlogit_scale = (float)(session->run.scaler.scale / u->tokens);
-    scalars->seed = (uint32_t)config->seed;
-    scalars->step = (uint32_t)session->run.step;
+    pl_controls *controls = &u->session->controls;
+    set_optimizer(controls, config, session->run.step);
+    controls->loss_scale = session->run.scaler.scale;
+    controls->dlogit_scale = (float)(session->run.scaler.scale / u->tokens);
+    controls->seed = (uint32_t)config->seed;
+    controls->step = (uint32_t)session->run.step;
 }
 
 /* All batches of an update: its gradients, and the sum of its losses. */
@@ -180,38 +201,56 @@ static pl_status run_batches(under_way *u, pl_error *err)
     return status;
 }
 
+/* AdamW, and what it says of itself. Where the loss isn't finite the norm isn't
+ * either, and nothing is updated. */
+static pl_status apply(under_way *u, pl_outcome *outcome, pl_error *err)
+{
+    pl_session *session = u->session;
+    if (!isfinite(u->sum))
+        session->controls.loss_scale = (double)NAN;
+    pl_status status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST,
+                                      err);
+    if (!status)
+        status = pl_device_read(session->run.device, session->run.gpt.outcome,
+                                0, outcome, sizeof *outcome, err);
+    return status;
+}
+
 static pl_status update_weights(pl_session *session,
                                 const pl_listener *listener,
                                 pl_update_event *event, pl_error *err)
 {
     under_way u = begin_update(session, listener);
-    set_scalars(&u);
+    pl_outcome outcome;
+    set_controls(&u);
     pl_status status = run_batches(&u, err);
-    if (status)
-        give_up_update(session);
+    if (status) {
+        pl_error trouble;
+        pl_status cleared = give_up_update(session, &trouble);
+        if (cleared && status == PL_E_STOPPED)
+            return pl_fail(err, cleared, "%s", trouble.text);
+    }
     if (status == PL_E_STOPPED && listener->gave_up)
         listener->gave_up(listener->context, &u.progress);
+    if (!status)
+        status = apply(&u, &outcome, err);
     if (status)
         return status;
-    pl_scalars *scalars = pl_session_scalars(session);
-    if (!isfinite(u.sum)) /* then neither is the norm, and nothing is updated */
-        scalars->loss_scale = (double)NAN;
-    pl_device_run(session->run.device, PL_UPDATE_WEIGHTS, PL_PART_REST);
     session->update_seconds = pl_clock_seconds() - u.pace.begin;
     *event = (pl_update_event){
         .step = session->run.step,
         .loss = u.sum / u.tokens,
         .step_ms = session->update_seconds * 1e3,
-        .learning_rate = scalars->learning_rate,
-        .grad_norm = (double)scalars->grad_norm,
-        .skipped = (int)scalars->skipped,
+        .learning_rate = session->controls.learning_rate,
+        .grad_norm = (double)outcome.grad_norm,
+        .skipped = (int)outcome.skipped,
     };
     int mended = pl_scaler_update(&session->run.scaler, event->skipped);
     event->loss_scale = session->run.scaler.scale;
     event->diverged = event->skipped && !mended;
     session->run.step++;
     session->run.val_loss = HUGE_VAL;
-    session->run.skipped += scalars->skipped;
+    session->run.skipped += outcome.skipped;
     return PL_OK;
 }
 
@@ -359,9 +398,8 @@ static void learn_rates(loop *l)
 {
     pl_session *session = l->session;
     pl_machine_learn(&session->machine, &l->looks);
-    pl_status kept = pl_machine_remember(
-        &session->machine, session->run.gpt.layout.threads, session->run.text,
-        PL_RUN_TEXT_BYTES, NULL);
+    pl_status kept = pl_machine_remember(&session->machine, session->run.text,
+                                         PL_RUN_TEXT_BYTES, NULL);
     (void)kept;
 }
 

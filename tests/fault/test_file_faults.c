@@ -237,11 +237,12 @@ static pl_status read_back(void)
 {
     pl_heap heap = pl_heap_make(1 << 20);
     pl_dataset set;
-    int32_t rows[2 * 5];
+    int32_t rows[5];
     const pl_batch_key key = { .use = PL_BATCH_TRAIN, .seed = 1 };
     pl_status status = pl_dataset_open(&set, dir.folder, "out", &heap, &err);
     if (!status) {
-        status = pl_batch_load(&set, &key, 0, 2, 4, rows, &err);
+        for (uint32_t i = 0; i < 2 && !status; i++)
+            status = pl_batch_read(&set, &key, i, 4, 0, 5, rows, &err);
         pl_dataset_close(&set);
     }
     if (!status) {

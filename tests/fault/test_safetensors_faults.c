@@ -43,11 +43,13 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     snprintf(info->name, sizeof info->name, "tensor.%zu", i);
 }
 
-static void yield(void *context, size_t i, size_t at, void *out, size_t bytes)
+static pl_status yield(void *context, size_t i, size_t at, void *out,
+                       size_t bytes, pl_error *ignored)
 {
-    (void)context;
+    (void)context, (void)ignored;
     for (size_t k = 0; k < bytes; k++)
         ((unsigned char *)out)[k] = (unsigned char)(i * 50 + at + k);
+    return PL_OK;
 }
 
 static const pl_tensor_source source = { NULL, TENSORS, describe, yield };

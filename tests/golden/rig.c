@@ -1,5 +1,8 @@
 #include "golden/rig.h"
 #include "base/cpu.h"
+#include "device/cpu.h"
+#include "support/on_device.h"
+#include "support/silly_device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,11 +48,22 @@ static void load_weights(rig *r, fixture *f)
         pl_param param = pl_param_at(&r->gpt.shape, i);
         size_t count = param.rows * param.cols;
         if (pl_param_present(&r->gpt.shape, &param))
-            pl_device_write(
+            on_device_write(
                 r->device, r->gpt.weights[i], 0,
                 fixture_floats(f, pl_param_name_of(&param).text, count),
                 count * sizeof(float));
     }
+}
+
+/* The processor, or the tests' own device, with these kernels. */
+static pl_device_info device_of(const pl_kernels *kernels, size_t threads)
+{
+    int variant = PL_CPU_REF;
+    for (int isa = 0; isa < PL_ISA_COUNT; isa++)
+        if (strcmp(kernels->name, pl_cpu_isa_name((pl_isa)isa)) == 0)
+            variant = isa;
+    return silly_device_if_asked() ? silly_device_info(variant, threads)
+                                   : pl_cpu_info(variant, threads);
 }
 
 void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
@@ -63,7 +77,8 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
     assert_true(shape.L <= sizeof r->levels);
     for (size_t l = 0; l < shape.L; l++)
         r->levels[l] = way->levels[l % 2];
-    int threads = way->threads ? way->threads : 1;
+    const pl_device_info device = device_of(
+        kernels, way->threads ? (size_t)way->threads : 1);
     pl_gpt_layout layout = {
         .purpose = PL_PURPOSE_TRAINING,
         .batch = r->batch,
@@ -75,18 +90,16 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
         .mlp_rows = way->mlp_rows,
         .prefill = shape.T,
         .slice_bytes = SLICE_BYTES,
-        .threads = (size_t)threads,
+        .device = device,
         .dropout = fixture_number(f, "dropout"),
         .dtype = PL_F32,
         .levels = r->levels,
     };
     require(pl_gpt_make(&r->gpt, &shape, &layout, &r->heap, &err));
-    require(pl_device_open_cpu(&r->device, &r->gpt.graph, &r->gpt.placement,
-                               kernels, threads, &r->heap, &err));
-    assert_int_equal(pl_device_used_bytes(r->device),
-                     r->gpt.placement.arena_bytes);
+    require(pl_device_open(&r->device, &device, &r->gpt.graph,
+                           &r->gpt.placement, &r->heap, &err));
     load_weights(r, f);
-    r->scalars = (pl_scalars){
+    r->controls = (pl_controls){
         .loss_scale = 1.0,
         .dlogit_scale = (float)(1.0 / (double)(r->batch * r->T)),
         .seed = (uint32_t)fixture_config(f, "seed"),
@@ -103,23 +116,22 @@ void rig_close(rig *r)
 
 static void run(rig *r, pl_program_id program, pl_part part)
 {
-    pl_device_write(r->device, r->gpt.scalars, 0, &r->scalars,
-                    sizeof r->scalars);
-    pl_device_run(r->device, program, part);
+    require(pl_device_set(r->device, &r->controls, &err));
+    require(pl_device_run(r->device, program, part, &err));
 }
 
 void rig_train(rig *r, const int32_t *tokens, double *sums)
 {
     const pl_gpt *gpt = &r->gpt;
-    memcpy(pl_device_host(r->device, gpt->train_tokens), tokens,
-           r->batch * (r->T + 1) * sizeof *tokens);
+    on_device_write(r->device, gpt->train_tokens, 0, tokens,
+                    r->batch * (r->T + 1) * sizeof *tokens);
     for (size_t s = 0; s < r->batch; s += gpt->layout.micro) {
-        r->scalars.micro_first = (uint32_t)s;
+        r->controls.micro_first = (uint32_t)s;
         run(r, PL_TRAIN, PL_PART_LOOP);
     }
-    r->scalars.micro_first = 0;
+    r->controls.micro_first = 0;
     run(r, PL_TRAIN, PL_PART_REST);
-    pl_device_read(r->device, gpt->train_sums, 0, sums,
+    on_device_read(r->device, gpt->train_sums, 0, sums,
                    r->batch * sizeof *sums);
 }
 
@@ -129,13 +141,13 @@ void rig_evaluate(rig *r, const int32_t *tokens, double *sums)
     size_t micro = gpt->layout.eval_micro, T = gpt->layout.eval_T;
     for (size_t first = 0; first < r->batch; first += micro) {
         size_t count = r->batch - first < micro ? r->batch - first : micro;
-        int32_t *rows = pl_device_host(r->device, gpt->eval_tokens);
-        memset(rows, 0, micro * (T + 1) * sizeof *rows);
+        const size_t row = (T + 1) * sizeof *tokens;
+        require(pl_device_clear(r->device, gpt->eval_tokens, &err));
         for (size_t s = 0; s < count; s++)
-            memcpy(rows + s * (T + 1), tokens + (first + s) * (r->T + 1),
-                   (T + 1) * sizeof *rows);
+            on_device_write(r->device, gpt->eval_tokens, s * row,
+                            tokens + (first + s) * (r->T + 1), row);
         run(r, PL_EVAL, PL_PART_LOOP);
-        pl_device_read(r->device, gpt->eval_sums, 0, sums + first,
+        on_device_read(r->device, gpt->eval_sums, 0, sums + first,
                        count * sizeof *sums);
     }
 }
@@ -147,32 +159,28 @@ void rig_decode(rig *r, const int32_t *tokens, size_t position, size_t rows,
     size_t end = position + rows, prefill = gpt->layout.prefill;
     while (position < end) {
         size_t count = end - position < prefill ? end - position : prefill;
-        memcpy(pl_device_host(r->device, gpt->sample_tokens), tokens + position,
-               count * sizeof *tokens);
-        r->scalars.position = (uint32_t)position;
-        r->scalars.rows = (uint32_t)count;
+        on_device_write(r->device, gpt->sample_tokens, 0, tokens + position,
+                        count * sizeof *tokens);
+        r->controls.position = (uint32_t)position;
+        r->controls.rows = (uint32_t)count;
         run(r, PL_SAMPLE, PL_PART_LOOP);
         position += count;
     }
-    pl_device_read(r->device, gpt->sample_logits, 0, logits,
+    on_device_read(r->device, gpt->sample_logits, 0, logits,
                    gpt->shape.V * sizeof *logits);
 }
 
 void rig_update(rig *r)
 {
     run(r, PL_UPDATE_WEIGHTS, PL_PART_LOOP);
-    pl_device_run(r->device, PL_UPDATE_WEIGHTS, PL_PART_REST);
-    pl_device_read(r->device, r->gpt.scalars, 0, &r->scalars,
-                   sizeof r->scalars);
+    run(r, PL_UPDATE_WEIGHTS, PL_PART_REST);
+    on_device_read(r->device, r->gpt.outcome, 0, &r->outcome,
+                   sizeof r->outcome);
 }
 
 float *rig_floats(rig *r, pl_buffer_id buffer)
 {
-    size_t bytes = r->gpt.graph.buffers[buffer].bytes;
-    float *copy = malloc(bytes);
-    assert_non_null(copy);
-    pl_device_read(r->device, buffer, 0, copy, bytes);
-    return copy;
+    return on_device_copy(r->device, &r->gpt.graph, buffer);
 }
 
 size_t rig_sets(pl_kernels sets[RIG_SETS])

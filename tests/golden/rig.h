@@ -28,10 +28,11 @@ typedef struct rig {
     uint8_t levels[8];
     pl_gpt gpt;
     pl_device *device;
-    pl_scalars scalars; /* written before every run */
+    pl_controls controls; /* written before every run */
+    pl_outcome outcome;   /* of the last update */
 } rig;
 
-/* Builds the model, opens the device, writes the weights and the scalars that
+/* Builds the model, opens the device, writes the weights and the controls that
  * a training batch needs. */
 void rig_open(rig *r, fixture *f, const pl_kernels *kernels,
               const rig_way *way);
@@ -44,7 +45,7 @@ void rig_evaluate(rig *r, const int32_t *tokens, double *sums);
 /* Decodes tokens [position, position + rows); logits[V] of the last of them. */
 void rig_decode(rig *r, const int32_t *tokens, size_t position, size_t rows,
                 float *logits);
-/* One update with `scalars`, which then also has the norm. */
+/* One update with `controls`; then `outcome` has the norm. */
 void rig_update(rig *r);
 
 /* A copy of a buffer of floats; malloc'ed. */

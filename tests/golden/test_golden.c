@@ -3,6 +3,7 @@
  * fixtures and what is in them: make_fixtures.py. */
 #include "golden/fixture.h"
 #include "golden/rig.h"
+#include "support/on_device.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -180,7 +181,7 @@ static outcome train_once(fixture *f, const pl_kernels *set, const rig_way *way)
         if (buffer == PL_NO_BUFFER)
             continue;
         size_t bytes = r.gpt.graph.buffers[buffer].bytes;
-        pl_device_read(r.device, buffer, 0, out.gradients + at, bytes);
+        on_device_read(r.device, buffer, 0, out.gradients + at, bytes);
         at += bytes / sizeof(float);
     }
     assert_int_equal(at, out.count);

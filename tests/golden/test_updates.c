@@ -1,6 +1,7 @@
 /* test_updates.c: AdamW and whole updates against PyTorch. */
 #include "golden/fixture.h"
 #include "golden/rig.h"
+#include "support/on_device.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -104,7 +105,7 @@ static void write_tiled(rig *r, pl_buffer_id buffer, const float *vector)
     size_t count = r->gpt.graph.buffers[buffer].bytes / sizeof(float);
     for (size_t at = 0; at < count; at += ELEMENTS) {
         size_t part = count - at < ELEMENTS ? count - at : ELEMENTS;
-        pl_device_write(r->device, buffer, at * sizeof(float), vector,
+        on_device_write(r->device, buffer, at * sizeof(float), vector,
                         part * sizeof(float));
     }
 }
@@ -140,13 +141,13 @@ static void set_adamw(rig *r, fixture *f, double rate, double t)
 {
     double beta1 = fixture_number(f, "beta1");
     double beta2 = fixture_number(f, "beta2");
-    r->scalars.learning_rate = rate;
-    r->scalars.beta1 = beta1;
-    r->scalars.beta2 = beta2;
-    r->scalars.eps = fixture_number(f, "eps");
-    r->scalars.weight_decay = fixture_number(f, "decay");
-    r->scalars.correction1 = 1.0 - pow(beta1, t);
-    r->scalars.correction2 = 1.0 - pow(beta2, t);
+    r->controls.learning_rate = rate;
+    r->controls.beta1 = beta1;
+    r->controls.beta2 = beta2;
+    r->controls.eps = fixture_number(f, "eps");
+    r->controls.weight_decay = fixture_number(f, "decay");
+    r->controls.correction1 = 1.0 - pow(beta1, t);
+    r->controls.correction2 = 1.0 - pow(beta2, t);
 }
 
 static void run_update_program(worst *seen, fixture *model, fixture *f,
@@ -168,8 +169,8 @@ static void run_update_program(worst *seen, fixture *model, fixture *f,
             write_tiled(&r, r.gpt.gradients[i], gradient);
         set_adamw(&r, f, fixture_number(f, "lr"),
                   fixture_number(f, "t") + update);
-        r.scalars.grad_clip = (float)clip_for(&r, gradient,
-                                              fixture_number(f, "clip"));
+        r.controls.grad_clip = (float)clip_for(&r, gradient,
+                                               fixture_number(f, "clip"));
         rig_update(&r);
     }
     for (size_t i = 0; i < slots; i++) {
@@ -251,10 +252,10 @@ static void set_hyperparameters(rig *r, fixture *f, double rate, int t)
 {
     size_t sequences = r->batch * fixture_config(f, "accumulation");
     set_adamw(r, f, rate, t + 1);
-    r->scalars.grad_clip = (float)fixture_number(f, "clip");
-    r->scalars.loss_scale = 1.0;
-    r->scalars.dlogit_scale = (float)(1.0 / (double)(sequences * r->T));
-    r->scalars.step = (uint32_t)t;
+    r->controls.grad_clip = (float)fixture_number(f, "clip");
+    r->controls.loss_scale = 1.0;
+    r->controls.dlogit_scale = (float)(1.0 / (double)(sequences * r->T));
+    r->controls.step = (uint32_t)t;
 }
 
 static void run_steps(history *h, fixture *f, const pl_kernels *set,
@@ -275,7 +276,7 @@ static void run_steps(history *h, fixture *f, const pl_kernels *set,
         set_hyperparameters(&r, f, rates[t], t);
         for (size_t a = 0; a < accumulation; a++) {
             size_t first = a * r.batch;
-            r.scalars.batch_first = (uint32_t)first;
+            r.controls.batch_first = (uint32_t)first;
             rig_train(&r, tokens + ((size_t)t * sequences + first) * row, sums);
             for (size_t s = 0; s < r.batch; s++)
                 loss += sums[s] / (double)(sequences * r.T);
@@ -283,10 +284,10 @@ static void run_steps(history *h, fixture *f, const pl_kernels *set,
         rig_update(&r);
         assert_number_near(&h->losses, loss, losses[t], 1.0, 1e-5,
                            "%s x %d: loss of step %d", r.set, way->threads, t);
-        assert_number_near(&h->norms, (double)r.scalars.grad_norm, norms[t],
+        assert_number_near(&h->norms, (double)r.outcome.grad_norm, norms[t],
                            norms[t], 1e-5, "%s x %d: gradient norm of step %d",
                            r.set, way->threads, t);
-        assert_int_equal(r.scalars.clip<1.0f, norms[t]> clip);
+        assert_int_equal(r.outcome.clip<1.0f, norms[t]> clip);
     }
     assert_weights(h, &r, f, way->threads);
     rig_close(&r);

@@ -1,6 +1,9 @@
 /* tiny_run.c: see tiny_run.h. */
 #include "support/tiny_run.h"
+#include "advise/runplan.h"
 #include "base/rng.h"
+#include "support/on_device.h"
+#include "support/silly_device.h"
 #include "train/trainer.h"
 
 #include <setjmp.h>
@@ -62,6 +65,7 @@ void tiny_run_make(tiny_run *run)
     char text[1024];
     size_t used = sizeof meta - 1;
 
+    silly_device_if_asked();
     memset(run, 0, sizeof *run);
     scratch_open(&run->folder);
     run->heap = pl_heap_make(256 * 1024 * 1024);
@@ -99,8 +103,6 @@ void tiny_run_open(tiny_run *run)
     if (tiny_run_try(run, &err))
         fail_msg("%s", err.text);
     run->is_open = 1;
-    assert_int_equal(pl_device_used_bytes(run->session.run.device),
-                     run->session.run.gpt.placement.arena_bytes);
 }
 
 /* The config's own texts live in the heap: they are copied over. */
@@ -162,11 +164,19 @@ unsigned long long tiny_run_hash(tiny_run *run)
             if (sets[set][i] == PL_NO_BUFFER)
                 continue;
             size_t bytes = gpt->graph.buffers[sets[set][i]].bytes;
-            hash = hash_bytes(
-                hash, pl_device_host(run->session.run.device, sets[set][i]),
-                bytes);
+            void *copy = on_device_copy(run->session.run.device, &gpt->graph,
+                                        sets[set][i]);
+            hash = hash_bytes(hash, copy, bytes);
+            free(copy);
         }
     return hash;
+}
+
+size_t tiny_run_beside(const tiny_run *run)
+{
+    return pl_run_plan_is_apart(&run->session.run.gpt.layout)
+               ? 0
+               : run->session.reserve_bytes;
 }
 
 typedef struct stopper {

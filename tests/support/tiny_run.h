@@ -19,7 +19,8 @@ typedef struct tiny_run {
 
 /* A dataset of random tokens that has some structure to learn, and a config of
  * sizes that divide nothing: 2 layers, 3 heads, 24 channels, T 13, batch 5,
- * accumulation 2, vocabulary 61, dropout and biases on, laid out literally. */
+ * accumulation 2, vocabulary 61, dropout and biases on, laid out literally. On
+ * the device that silly_device.h says. */
 void tiny_run_make(tiny_run *run);
 /* Applies "--key=value". */
 void tiny_run_set(tiny_run *run, const char *argument);
@@ -38,6 +39,9 @@ double tiny_run_train(tiny_run *run, int count);
 pl_status tiny_run_until(tiny_run *run, uint64_t after, pl_error *err);
 /* Whether out/step-<step> is there, whole. */
 int tiny_run_has_step(const tiny_run *run, int step);
+/* What counts against the budget beside the arena: the reserve, or nothing
+ * where the device has memory of its own. */
+size_t tiny_run_beside(const tiny_run *run);
 /* A hash of every weight and moment, to compare runs bit by bit. */
 unsigned long long tiny_run_hash(tiny_run *run);
 

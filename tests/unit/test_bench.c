@@ -75,10 +75,10 @@ static void the_bytes_of_a_token_are_counted(void **state)
 static void rounds_are_kept_but_for_the_first(void **state)
 {
     (void)state;
-    pl_bench_run_round(&bench);
+    assert_int_equal(pl_bench_run_round(&bench, &err), PL_OK);
     assert_int_equal(bench.count, 0);
-    pl_bench_run_round(&bench);
-    pl_bench_run_round(&bench);
+    assert_int_equal(pl_bench_run_round(&bench, &err), PL_OK);
+    assert_int_equal(pl_bench_run_round(&bench, &err), PL_OK);
     assert_int_equal(bench.count, 2);
     pl_bench_finish(&bench);
     const pl_bench_round *r = bench.rounds, *m = &bench.median;
@@ -97,7 +97,7 @@ static void the_shares_add_up_to_an_update(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++)
-        pl_bench_run_round(&bench);
+        assert_int_equal(pl_bench_run_round(&bench, &err), PL_OK);
     pl_bench_finish(&bench);
     double sum = 0.0, fastest = INFINITY, slowest = 0.0;
     for (int op = 0; op < PL_OP_COUNT; op++)
@@ -113,8 +113,8 @@ static void the_shares_add_up_to_an_update(void **state)
 static void every_product_of_the_step_is_listed(void **state)
 {
     (void)state;
-    pl_bench_run_round(&bench);
-    pl_bench_run_round(&bench);
+    assert_int_equal(pl_bench_run_round(&bench, &err), PL_OK);
+    assert_int_equal(pl_bench_run_round(&bench, &err), PL_OK);
     pl_bench_finish(&bench);
     const pl_program *train = &session.run.gpt.graph.programs[PL_TRAIN];
     size_t steps = 0, listed = 0;

@@ -157,7 +157,7 @@ static size_t evaluate_alone(tiny_run *run, size_t *budget, pl_eval *result)
     if (pl_evaluate(&run->session, PL_SPLIT_VAL, NULL, result, &err))
         fail_msg("%s", err.text);
     size_t arena = run->session.run.gpt.placement.arena_bytes;
-    *budget = arena + run->session.reserve_bytes;
+    *budget = arena + tiny_run_beside(run);
     tiny_run_close(run);
     return arena;
 }

@@ -2,6 +2,7 @@
 #include "model/fit.h"
 #include "model/looks.h"
 #include "support/asserts.h"
+#include "support/on_device.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -35,7 +36,7 @@ static pl_gpt_layout base_of(const pl_shape *shape, size_t batch,
         .mlp_rows = 1024,
         .prefill = 1,
         .slice_bytes = 4096,
-        .threads = 2,
+        .device = on_device_info(2),
         .dtype = dtype,
         .levels = levels,
     };

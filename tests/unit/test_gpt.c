@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "model/gpt.h"
 #include "support/asserts.h"
+#include "support/on_device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,7 @@ static pl_gpt_layout random_layout(uint32_t i, const pl_shape *s,
         .mlp_rows = draw(i, 15, 0, 200),
         .prefill = s->T,
         .slice_bytes = 4 << 20,
-        .threads = draw(i, 16, 1, 4),
+        .device = on_device_info(draw(i, 16, 1, 4)),
         .dropout = draw(i, 17, 0, 1) ? 0.5 : 0.0,
         .dtype = dtypes[draw(i, 18, 0, 2)],
         .levels = levels,

@@ -492,6 +492,22 @@ static void a_step_beyond_its_buffer_is_a_bug(void **state)
     assert_finish_dies("gelu (layer -1), its x,");
 }
 
+static void an_op_on_what_is_the_hosts_is_a_bug(void **state)
+{
+    (void)state;
+    pl_buffer_id hosts = pl_graph_buffer(&graph, "slice", PL_CLASS_WEIGHT,
+                                         PL_F32, 8, 4);
+    pl_graph_in_host(&graph, hosts);
+    pl_step *step = step_of(PL_TRAIN, PL_OP_FETCH);
+    pl_step_arg(step, PL_ARG_FETCH_TO, hosts);
+    finish();
+    pl_step_arg(step, PL_ARG_FETCH_TO, always); /* fetch is for the host */
+    assert_finish_dies("fetch (layer -1), its to,");
+    pl_step_arg(step, PL_ARG_FETCH_TO, hosts);
+    pl_step_arg(step_of(PL_TRAIN, PL_OP_GELU), PL_ARG_GELU_X, hosts);
+    assert_finish_dies("gelu (layer -1), its x,");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -524,6 +540,7 @@ int main(void)
         TEST(an_access_that_was_not_chosen_is_a_bug),
         TEST(a_step_of_another_dtype_is_a_bug),
         TEST(a_step_beyond_its_buffer_is_a_bug),
+        TEST(an_op_on_what_is_the_hosts_is_a_bug),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

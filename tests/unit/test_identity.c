@@ -5,9 +5,9 @@
  *
  *   unit_identity [SEED [CONFIG]]    other configs, or one of them alone */
 #include "advise/runplan.h"
-#include "base/cpu.h"
 #include "base/rng.h"
 #include "store/checkpoint.h"
+#include "support/on_device.h"
 #include "support/sanitized.h"
 #include "support/tiny_run.h"
 #include "train/trainer.h"
@@ -66,8 +66,7 @@ enum { RUN_KNOBS = sizeof run_knobs / sizeof run_knobs[0] };
     X(mlp_rows, roll(dice, 1 + rows / 16, rows + 1))                           \
     X(eval_micro, roll(dice, 1, 7))                                            \
     X(pack_columns, roll(dice, 0, 3) * 64)                                     \
-    X(copy, (pl_gpt_copy)roll(dice, PL_COPY_NONE, PL_COPY_RESIDENT))           \
-    X(threads, thread_counts[roll(dice, 0, 5)])
+    X(copy, (pl_gpt_copy)roll(dice, PL_COPY_NONE, PL_COPY_RESIDENT))
 
 static const size_t thread_counts[] = { 1, 1, 2, 2, 3, 5 };
 
@@ -213,7 +212,7 @@ static outcome run_literally(const note *settings)
     tiny_run_open(&run);
     const pl_gpt_layout *layout = &run.session.run.gpt.layout;
     assert_int_equal(layout->micro, layout->batch);
-    assert_int_equal(layout->threads, 1);
+    assert_int_equal(layout->device.workers, 1);
     for (size_t l = 0; l < run.session.run.shape.L; l++)
         assert_int_equal(layout->levels[l], 0);
     train(&run, UPDATES, &out);
@@ -244,6 +243,8 @@ static void draw_layout(random_dice *dice, const pl_gpt *literal, pl_gpt *gpt,
     add(n, " " #field " %zu", (size_t)layout->field);
     LAYOUT_KNOBS(TURN)
 #undef TURN
+    layout->device = on_device_info(thread_counts[roll(dice, 0, 5)]);
+    add(n, " threads %zu", layout->device.workers);
     require(pl_gpt_make(gpt, &literal->shape, layout, heap, &err), &err);
 }
 
@@ -253,7 +254,8 @@ static void draw_budget(random_dice *dice, const tiny_run *run, pl_gpt *gpt,
                         pl_heap *heap, note *n)
 {
     pl_config config = run->config;
-    pl_machine machine = { .budget_bytes = SIZE_MAX };
+    pl_machine machine = { .budget_bytes = SIZE_MAX,
+                           .host_budget_bytes = SIZE_MAX };
     pl_run_plan plan;
     pl_error err = { 0 };
     size_t total[2], V = run->session.run.shape.V;
@@ -277,22 +279,21 @@ static void draw_budget(random_dice *dice, const tiny_run *run, pl_gpt *gpt,
         layout->micro);
     for (size_t l = 0; l < gpt->shape.L; l++)
         add(n, " %d", layout->levels[l]);
-    add(n, ") threads %zu", layout->threads);
+    add(n, ") threads %zu", layout->device.workers);
 }
 
 /* Lays an open session out anew, and fills it from its newest checkpoint. */
 static void lay_out(tiny_run *run, const pl_gpt *gpt, pl_heap *heap)
 {
     pl_session *session = &run->session;
-    pl_kernels kernels = pl_kernels_for(pl_cpu_isa());
     pl_error err = { 0 };
     pl_device_close(session->run.device);
     run->is_open = 0;
     session->run.heap = heap;
     session->run.gpt = *gpt;
-    require(pl_device_open_cpu(&session->run.device, &session->run.gpt.graph,
-                               &session->run.gpt.placement, &kernels,
-                               (int)gpt->layout.threads, heap, &err),
+    require(pl_device_open(&session->run.device, &gpt->layout.device,
+                           &session->run.gpt.graph, &session->run.gpt.placement,
+                           heap, &err),
             &err);
     run->is_open = 1;
     require(pl_checkpoint_load(&session->run,

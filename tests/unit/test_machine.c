@@ -86,7 +86,7 @@ static void rates_are_found_again_for_their_width(void **state)
     pl_machine machine = make(32);
     machine.rates.per_second[PL_OP_MATMUL] = 123.5;
     machine.rates.barrier_seconds = 7e-6;
-    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+    assert_int_equal(pl_machine_remember(&machine, text, sizeof text, &err),
                      PL_OK);
     pl_machine again = make(32), wider = make(64);
     assert_int_equal(again.rates.source, PL_RATES_MEASURED);
@@ -109,7 +109,7 @@ static void a_strange_file_is_no_error(void **state)
     (void)state;
     pl_machine machine = make(32);
     const double built_in = machine.rates.per_second[PL_OP_MATMUL];
-    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+    assert_int_equal(pl_machine_remember(&machine, text, sizeof text, &err),
                      PL_OK);
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
         char name[96];
@@ -178,7 +178,7 @@ static void a_busy_moment_leaves_quiet_rates_alone(void **state)
     (void)state;
     pl_machine machine = make(32);
     char text[8192];
-    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+    assert_int_equal(pl_machine_remember(&machine, text, sizeof text, &err),
                      PL_OK); /* makes the folder */
     write_rates("-32", 1e30, 3600.0, 1.0);
     assert_false(
@@ -194,7 +194,7 @@ static void what_a_busy_moment_said_is_forgotten(void **state)
     (void)state;
     pl_machine machine = make(32);
     char text[8192];
-    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+    assert_int_equal(pl_machine_remember(&machine, text, sizeof text, &err),
                      PL_OK);
     write_rates("-32", 3.0, 3600.0, 0.1); /* units per second: poison */
     machine = make(32);
@@ -214,7 +214,7 @@ static void old_rates_and_those_of_before_are_measured_again(void **state)
     (void)state;
     pl_machine machine = make(32);
     char text[8192];
-    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+    assert_int_equal(pl_machine_remember(&machine, text, sizeof text, &err),
                      PL_OK);
     write_rates("-32", 5.0, 0.0, 1.0);
     machine = make(32);
@@ -236,7 +236,7 @@ static void a_busy_width_does_not_speak_for_the_others(void **state)
     (void)state;
     pl_machine machine = make(32);
     char text[8192];
-    assert_int_equal(pl_machine_remember(&machine, 2, text, sizeof text, &err),
+    assert_int_equal(pl_machine_remember(&machine, text, sizeof text, &err),
                      PL_OK);
     write_rates("", 7.0, 3600.0, 1.0);
     calibrated(0.2);

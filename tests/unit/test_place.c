@@ -13,6 +13,7 @@
 static pl_heap heap;
 static pl_graph graph;
 static pl_placement placement;
+static pl_place_rules rules;
 static pl_error err;
 
 static int set_up(void **state)
@@ -21,6 +22,7 @@ static int set_up(void **state)
     heap = pl_heap_make(4 << 20);
     memset(&err, 0, sizeof err);
     memset(&placement, 0xFF, sizeof placement);
+    rules = PL_PLACE_IN_HOST;
     pl_graph_begin(&graph, &heap);
     return 0;
 }
@@ -52,7 +54,7 @@ static pl_buffer_id transient(size_t bytes, size_t first, size_t last)
 
 static void place(void)
 {
-    if (pl_place(&placement, &graph, &err))
+    if (pl_place(&placement, &graph, &rules, &err))
         fail_msg("%s", err.text);
 }
 
@@ -77,17 +79,29 @@ static int live_together(const pl_buffer *a, const pl_buffer *b)
     return 0;
 }
 
+static size_t rounded(size_t bytes)
+{
+    return (bytes + rules.align - 1) / rules.align * rules.align;
+}
+
 static size_t end_of(size_t i)
 {
-    return placement.offsets[i] + (graph.buffers[i].bytes + 63) / 64 * 64;
+    return placement.offsets[i] + rounded(graph.buffers[i].bytes);
+}
+
+static int in_host(size_t i)
+{
+    return rules.spaces == PL_SPACES_APART &&
+           graph.buffers[i].space == PL_SPACE_HOST;
 }
 
 static void assert_no_overlap(void)
 {
     for (size_t i = 0; i < graph.n_buffers; i++) {
-        assert_int_equal(placement.offsets[i] % PL_ARENA_ALIGN, 0);
+        assert_int_equal(placement.offsets[i] % rules.align, 0);
         for (size_t j = 0; j < i; j++)
-            if (live_together(&graph.buffers[i], &graph.buffers[j]) &&
+            if (in_host(i) == in_host(j) &&
+                live_together(&graph.buffers[i], &graph.buffers[j]) &&
                 placement.offsets[i] < end_of(j) &&
                 placement.offsets[j] < end_of(i))
                 fail_msg("buffers %zu and %zu live together and overlap", i, j);
@@ -103,7 +117,7 @@ static size_t live_at(int program, size_t at, size_t classes[PL_CLASS_COUNT])
         const pl_buffer *b = &graph.buffers[i];
         if (throughout(b) ||
             (b->program == program && b->first <= at && at <= b->last)) {
-            live += (b->bytes + 63) / 64 * 64;
+            live += rounded(b->bytes);
             classes[b->class] += b->bytes;
         }
     }
@@ -208,13 +222,93 @@ static void the_bound_is_the_most_that_is_ever_live(void **state)
     set_up(state);
 }
 
+/* ---- other memory than the processor's ---- */
+
+/* The end of the highest buffer in one of the arenas. */
+static size_t top_of(int host)
+{
+    size_t top = 0;
+    for (size_t i = 0; i < graph.n_buffers; i++)
+        if (in_host(i) == host && end_of(i) > top)
+            top = end_of(i);
+    return top;
+}
+
+static void no_buffer_lies_in_two_banks(void **state)
+{
+    const size_t bank = 2560; /* the largest buffer is 2,000 bytes */
+    int crossed = 0;
+    for (uint32_t number = 0; number < 1000; number++) {
+        set_up(state);
+        random_graph(number);
+        rules.align = 256;
+        rules.bank_bytes = bank;
+        place();
+        assert_no_overlap();
+        assert_int_equal(placement.arena_bytes, top_of(0));
+        assert_true(placement.lower_bound_bytes <= placement.arena_bytes);
+        for (size_t i = 0; i < graph.n_buffers; i++)
+            assert_int_equal(placement.offsets[i] / bank,
+                             (end_of(i) - 1) / bank);
+        rules.bank_bytes = SIZE_MAX; /* as it would lie without them */
+        place();
+        for (size_t i = 0; i < graph.n_buffers; i++)
+            crossed += placement.offsets[i] / bank != (end_of(i) - 1) / bank;
+        tear_down(state);
+    }
+    assert_true(crossed > 1000);
+    set_up(state);
+}
+
+static void what_is_larger_than_a_bank_is_refused(void **state)
+{
+    (void)state;
+    rules.bank_bytes = 1024;
+    transient(1024, 0, 1);
+    place();
+    pl_buffer_id large = transient(1025, 0, 1);
+    graph.buffers[large].name = "h.7.fc";
+    assert_int_equal(pl_place(&placement, &graph, &rules, &err), PL_E_MEMORY);
+    assert_contains(err.text, "tensor h.7.fc has 1025 bytes");
+    assert_contains(err.text, "at most 1024");
+    graph.buffers[large].space = PL_SPACE_HOST; /* which has no banks */
+    rules.spaces = PL_SPACES_APART;
+    place();
+    assert_int_equal(placement.host_bytes, 1088);
+}
+
+static void the_hosts_buffers_have_an_arena_of_their_own(void **state)
+{
+    for (uint32_t number = 0; number < 1000; number++) {
+        uint32_t n = 1000;
+        set_up(state);
+        random_graph(number);
+        place();
+        const size_t shared = placement.arena_bytes;
+        for (size_t i = 0; i < graph.n_buffers; i++)
+            if (draw(number, &n, 3) == 0)
+                graph.buffers[i].space = PL_SPACE_HOST;
+        place(); /* one memory: whose it is makes no difference */
+        assert_int_equal(placement.arena_bytes, shared);
+        assert_int_equal(placement.host_bytes, 0);
+        assert_no_overlap();
+        rules.spaces = PL_SPACES_APART;
+        place();
+        assert_no_overlap();
+        assert_int_equal(placement.arena_bytes, top_of(0));
+        assert_int_equal(placement.host_bytes, top_of(1));
+        tear_down(state);
+    }
+    set_up(state);
+}
+
 static void one_graph_has_one_placement(void **state)
 {
     (void)state;
     pl_placement again;
     random_graph(7);
     place();
-    assert_int_equal(pl_place(&again, &graph, &err), PL_OK);
+    assert_int_equal(pl_place(&again, &graph, &rules, &err), PL_OK);
     assert_memory_equal(again.offsets, placement.offsets,
                         graph.n_buffers * sizeof(size_t));
     assert_int_equal(again.arena_bytes, placement.arena_bytes);
@@ -355,11 +449,11 @@ static void a_plan_that_no_address_can_count_is_refused(void **state)
                      2 * pl_arena_round(SIZE_MAX / 8 - 64));
     pl_buffer_id last = transient(1 << 20, 0, 1);
     graph.buffers[last].name = "the last straw";
-    assert_int_equal(pl_place(&placement, &graph, &err), PL_E_MEMORY);
+    assert_int_equal(pl_place(&placement, &graph, &rules, &err), PL_E_MEMORY);
     assert_contains(err.text, "the last straw");
     for (int i = 0; i < 20; i++) /* more than size_t itself can count */
         transient(SIZE_MAX / 8, 0, 1);
-    assert_int_equal(pl_place(&placement, &graph, &err), PL_E_MEMORY);
+    assert_int_equal(pl_place(&placement, &graph, &rules, &err), PL_E_MEMORY);
 }
 
 static void a_plan_without_memory_for_its_tables_is_refused(void **state)
@@ -368,7 +462,8 @@ static void a_plan_without_memory_for_its_tables_is_refused(void **state)
     random_graph(3);
     for (long nth = 1; nth <= 4; nth++) {
         pl_arena_fail_at(nth);
-        assert_int_equal(pl_place(&placement, &graph, &err), PL_E_MEMORY);
+        assert_int_equal(pl_place(&placement, &graph, &rules, &err),
+                         PL_E_MEMORY);
     }
     pl_arena_fail_at(5);
     place();
@@ -381,6 +476,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(buffers_that_live_together_never_overlap),
         TEST(the_bound_is_the_most_that_is_ever_live),
+        TEST(no_buffer_lies_in_two_banks),
+        TEST(what_is_larger_than_a_bank_is_refused),
+        TEST(the_hosts_buffers_have_an_arena_of_their_own),
         TEST(one_graph_has_one_placement),
         TEST(programs_lie_over_each_other),
         TEST(a_chain_takes_two_of_its_buffers),

@@ -4,6 +4,7 @@
 #include "store/checkpoint.h"
 #include "store/gpt2_config.h"
 #include "store/pretrained.h"
+#include "support/on_device.h"
 #include "support/tiny_run.h"
 
 #include <setjmp.h>
@@ -82,16 +83,17 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     }
 }
 
-static void read_data(void *context, size_t i, size_t at, void *out,
-                      size_t bytes)
+static pl_status read_data(void *context, size_t i, size_t at, void *out,
+                           size_t bytes, pl_error *ignored)
 {
     const rewriting *r = context;
     long source = source_index(r, i);
     size_t size = pl_tensor_dtype_bytes(r->how->dtype), count = bytes / size;
     pl_error err = { 0 };
+    (void)ignored;
     if (source < 0 && i - r->st->count > 0) {
         memset(out, 1, bytes);
-        return;
+        return PL_OK;
     }
     const pl_tensor_info *info = source < 0 ? wte(r) : &r->st->tensors[source];
     for (size_t k = 0; k < count; k++) {
@@ -111,6 +113,7 @@ static void read_data(void *context, size_t i, size_t at, void *out,
                            : r->how->dtype == PL_TENSOR_BF16 ? PL_STORE_BF16
                                                              : PL_STORE_F32);
     }
+    return PL_OK;
 }
 
 static void write_file(rewriting *r, const char *path)
@@ -186,10 +189,11 @@ static unsigned long long weights_hash(tiny_run *run)
     for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++) {
         if (gpt->weights[i] == PL_NO_BUFFER)
             continue;
-        const unsigned char *at = pl_device_host(run->session.run.device,
-                                                 gpt->weights[i]);
+        unsigned char *at = on_device_copy(run->session.run.device, &gpt->graph,
+                                           gpt->weights[i]);
         for (size_t k = 0; k < gpt->graph.buffers[gpt->weights[i]].bytes; k++)
             hash = (hash ^ at[k]) * 1099511628211ull;
+        free(at);
     }
     return hash;
 }
@@ -268,7 +272,7 @@ static void sixteen_bits_are_widened_exactly(void **state)
         assert_int_equal(
             pl_safetensors_read(&st, info, 0, stored, sizeof stored, &err),
             PL_OK);
-        pl_device_read(run.session.run.device, run.session.run.gpt.weights[0],
+        on_device_read(run.session.run.device, run.session.run.gpt.weights[0],
                        0, loaded, sizeof loaded);
         for (int k = 0; k < 24; k++)
             assert_true(loaded[k] == (i ? pl_bf16_value(stored[k])
@@ -305,8 +309,8 @@ static void a_head_of_its_own_is_loaded(void **state)
     tiny_run_open(&run);
     const pl_gpt *gpt = &run.session.run.gpt;
     pl_buffer_id at = gpt->weights[pl_param_slot(&gpt->shape, PL_HEAD_W, -1)];
-    pl_device_read(run.session.run.device, at, 0, own, sizeof own);
-    pl_device_read(run.session.run.device, gpt->weights[0], 0, table,
+    on_device_read(run.session.run.device, at, 0, own, sizeof own);
+    on_device_read(run.session.run.device, gpt->weights[0], 0, table,
                    sizeof table);
     for (int i = 0; i < 24; i++)
         assert_true(own[i] == table[i] + (i == 7 ? 1.0f : 0.0f));
@@ -314,7 +318,7 @@ static void a_head_of_its_own_is_loaded(void **state)
     tiny_run_train(&run, 3);
     assert_int_equal(pl_checkpoint_save(&run.session.run, &err), PL_OK);
     unsigned long long trained = tiny_run_hash(&run);
-    pl_device_read(run.session.run.device, at, 0, table, sizeof table);
+    on_device_read(run.session.run.device, at, 0, table, sizeof table);
     assert_memory_not_equal(table, own, sizeof own);
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
@@ -349,13 +353,13 @@ static void positions_may_be_left_out(void **state)
     set_init_from(&run, "gpt2");
     tiny_run_open(&run);
     pl_buffer_id wpe = run.session.run.gpt.weights[1];
-    pl_device_read(run.session.run.device, wpe, 0, all, sizeof all);
+    on_device_read(run.session.run.device, wpe, 0, all, sizeof all);
     tiny_run_close(&run);
     tiny_run_set(&run, "--block_size=7");
     tiny_run_open(&run);
     wpe = run.session.run.gpt.weights[1];
     assert_int_equal(run.session.run.gpt.graph.buffers[wpe].bytes, 7 * 24 * 4);
-    pl_device_read(run.session.run.device, wpe, 0, kept, sizeof kept);
+    on_device_read(run.session.run.device, wpe, 0, kept, sizeof kept);
     assert_memory_equal(kept, all, sizeof all);
     tiny_run_close(&run);
     tiny_run_set(&run, "--block_size=14");

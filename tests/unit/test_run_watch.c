@@ -32,13 +32,15 @@ static pl_run_end evaluate(tiny_run *run, size_t at, double *seconds,
     const pl_program *program = &r->gpt.graph.programs[PL_EVAL];
     asker a = { .steps = program->steps, .at = at };
     const pl_run_watch watch = { .context = &a, .between = between };
-    const pl_gpt_layout *layout = &r->gpt.layout;
-    memset(pl_device_host(r->device, r->gpt.eval_tokens), 0,
-           layout->eval_micro * (layout->eval_T + 1) * sizeof(int32_t));
+    pl_error err;
+    pl_run_end end = PL_RUN_DONE;
+    if (pl_device_clear(r->device, r->gpt.eval_tokens, &err))
+        fail_msg("%s", err.text);
     memset(seconds, 0, program->n_steps * sizeof *seconds);
     pl_device_profile(r->device, PL_EVAL, seconds);
-    pl_run_end end = pl_device_run_watched(r->device, PL_EVAL, PL_PART_LOOP,
-                                           &watch);
+    if (pl_device_run_watched(r->device, PL_EVAL, PL_PART_LOOP, &watch, &end,
+                              &err))
+        fail_msg("%s", err.text);
     pl_device_profile(r->device, PL_EVAL, NULL);
     *calls = a.calls;
     return end;

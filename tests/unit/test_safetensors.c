@@ -48,6 +48,7 @@ typedef struct tensors {
     float values[MOST_TENSORS][MOST_FLOATS];
     size_t next[MOST_TENSORS]; /* the byte that is to be asked for */
     size_t largest;            /* request */
+    size_t lost;               /* 1 + the one that can't be read; 0: none */
 } tensors;
 
 static void describe(void *context, size_t i, pl_tensor_info *info)
@@ -57,13 +58,17 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     *info = t->infos[i];
 }
 
-static void yield(void *context, size_t i, size_t at, void *out, size_t bytes)
+static pl_status yield(void *context, size_t i, size_t at, void *out,
+                       size_t bytes, pl_error *error)
 {
     tensors *t = context;
     assert_int_equal(at, t->next[i]);
     t->next[i] += bytes;
     t->largest = bytes > t->largest ? bytes : t->largest;
     memcpy(out, (char *)t->values[i] + at, bytes);
+    if (i + 1 == t->lost)
+        return pl_fail(error, PL_E_UNSUPPORTED, "tensor %zu is lost", i);
+    return PL_OK;
 }
 
 static size_t elements(const pl_tensor_info *info)
@@ -279,6 +284,17 @@ static void a_folder_that_is_missing_is_an_error(void **state)
     assert_int_equal(scratch_count(dir.folder), 0);
 }
 
+static void a_tensor_that_can_not_be_read_leaves_no_file(void **state)
+{
+    (void)state;
+    tensors t = make_tensors();
+    for (t.lost = 1; t.lost <= t.count; t.lost++) {
+        assert_int_equal(write_with(&t, 16), PL_E_UNSUPPORTED);
+        assert_contains(err.text, "is lost");
+        assert_int_equal(scratch_count(dir.folder), 0);
+    }
+}
+
 static void a_row_without_a_tensor_is_left_out(void **state)
 {
     (void)state;
@@ -452,6 +468,7 @@ int main(void)
         TEST(a_file_without_tensors_is_a_file),
         TEST(an_old_file_gives_way),
         TEST(a_folder_that_is_missing_is_an_error),
+        TEST(a_tensor_that_can_not_be_read_leaves_no_file),
         TEST(a_row_without_a_tensor_is_left_out),
         TEST(impossible_tensors_are_bugs),
         TEST(reading_outside_a_tensor_is_a_bug),

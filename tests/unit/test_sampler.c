@@ -75,6 +75,23 @@ static pl_sampler open_sampler(fixture *f, double temperature, size_t top_k)
     return sampler;
 }
 
+static const float *logits_of(pl_sampler *sampler)
+{
+    float *logits;
+    pl_error err = { 0 };
+    if (pl_sampler_logits(sampler, &logits, &err))
+        fail_msg("%s", err.text);
+    return logits;
+}
+
+static void write_next(pl_sampler *sampler)
+{
+    int32_t token;
+    pl_error err = { 0 };
+    if (pl_sampler_next(sampler, &token, &err))
+        fail_msg("%s", err.text);
+}
+
 static void the_cache_changes_no_bit_of_the_logits(void **state)
 {
     fixture *f = *state;
@@ -85,11 +102,11 @@ static void the_cache_changes_no_bit_of_the_logits(void **state)
     pl_sampler_start(&cached, 0, prompt, 3);
     while (cached.count < LENGTH - 1) { /* well past block_size */
         float a[V];
-        memcpy(a, pl_sampler_logits(&cached), sizeof a);
+        memcpy(a, logits_of(&cached), sizeof a);
         pl_sampler_start(&fresh, 0, cached.tokens, cached.count);
-        assert_memory_equal(a, pl_sampler_logits(&fresh), sizeof a);
+        assert_memory_equal(a, logits_of(&fresh), sizeof a);
         cached.cached = 0; /* the other sampler used the same cache */
-        pl_sampler_next(&cached);
+        write_next(&cached);
     }
     close_sampling(f);
 }
@@ -105,13 +122,13 @@ static void one_token_at_a_time_equals_all_at_once(void **state)
     pl_sampler sampler = open_sampler(f, 1.0, 0);
     pl_sampler_start(&sampler, 0, tokens, 1);
     for (size_t n = 1; n <= T; n++) {
-        memcpy(step, pl_sampler_logits(&sampler), sizeof step);
+        memcpy(step, logits_of(&sampler), sizeof step);
         assert_int_equal(sampler.cached, n);
         if (n < T)
             sampler.tokens[sampler.count++] = tokens[n];
     }
     pl_sampler_start(&sampler, 0, tokens, T);
-    assert_memory_equal(step, pl_sampler_logits(&sampler), sizeof step);
+    assert_memory_equal(step, logits_of(&sampler), sizeof step);
     close_sampling(f);
 }
 
@@ -122,7 +139,7 @@ static void write_text(fixture *f, const char *setting, int32_t out[LENGTH])
     pl_sampler sampler = open_sampler(f, 0.9, 20);
     pl_sampler_start(&sampler, 3, prompt, 1);
     while (sampler.count < LENGTH)
-        pl_sampler_next(&sampler);
+        write_next(&sampler);
     memcpy(out, sampler.tokens, LENGTH * sizeof *out);
     close_sampling(f);
 }
@@ -141,10 +158,11 @@ static void the_same_seed_writes_the_same_text_on_any_threads(void **state)
 static int32_t choose(const float *logits, size_t n, double temperature,
                       size_t top_k, uint32_t word)
 {
-    float work[8];
+    float work[64];
     const uint32_t words[4] = { word, 0, 0, 0 };
     pl_sampling sampling = { temperature, top_k, 0 };
-    return pl_sampler_choose(logits, work, n, &sampling, words);
+    memcpy(work, logits, n * sizeof *work);
+    return pl_sampler_choose(work, n, &sampling, words);
 }
 
 static void no_temperature_takes_the_likeliest(void **state)
@@ -175,6 +193,31 @@ static void top_k_leaves_only_the_likeliest_and_their_equals(void **state)
     }
 }
 
+/* Of all signs and sizes, some twice: those that can be chosen are those that
+ * fewer than k are greater than. */
+static void top_k_counts_what_is_greater(void **state)
+{
+    (void)state;
+    enum { N = 40, DRAWS = 1000 };
+    float logits[N];
+    for (int i = 0; i < N; i++)
+        logits[i] = ldexpf((float)(i % 37 - 18), i % 5 * 7 - 20);
+    logits[3] = 0.0f;
+    logits[9] = -0.0f;
+    logits[20] = NAN; /* what is no number is never chosen */
+    for (size_t k = 1; k < N; k++) {
+        int seen[N] = { 0 };
+        for (uint32_t i = 0; i < DRAWS; i++)
+            seen[choose(logits, N, 1e12, k, i * (4294967295u / DRAWS))] = 1;
+        for (int i = 0; i < N; i++) {
+            size_t greater = 0;
+            for (int j = 0; j < N; j++)
+                greater += logits[j] > logits[i];
+            assert_int_equal(seen[i], greater < k && !isnan(logits[i]));
+        }
+    }
+}
+
 static void tokens_come_as_often_as_the_softmax_says(void **state)
 {
     (void)state;
@@ -201,6 +244,7 @@ int main(void)
         cmocka_unit_test(no_temperature_takes_the_likeliest),
         cmocka_unit_test(logits_that_are_no_numbers_choose_nothing),
         cmocka_unit_test(top_k_leaves_only_the_likeliest_and_their_equals),
+        cmocka_unit_test(top_k_counts_what_is_greater),
         cmocka_unit_test(tokens_come_as_often_as_the_softmax_says),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -148,22 +148,23 @@ static uint64_t file_bytes(tiny_run *run)
     const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(&run->config);
     pl_disk_medium medium;
     assert_int_equal(pl_disk_look(run->config.out_dir, &medium, NULL), PL_OK);
-    return medium == PL_DISK_STORAGE
+    return medium == PL_DISK_STORAGE || tiny_run_beside(run) == 0
                ? 0
                : metrics.lines + metrics.events +
                      pl_outdir_most((size_t)run->config.keep) *
                          pl_checkpoint_bytes(&run->session.run);
 }
 
-/* Half of the memory that a batch at once takes. */
+/* Not much more than half of the memory that a batch at once takes. */
 static void make_narrow(tiny_run *run)
 {
     char budget[64];
     tiny_run_open(run);
     const pl_placement *place = &run->session.run.gpt.placement;
     snprintf(budget, sizeof budget, "--memory=%zu",
-             run->session.reserve_bytes + place->throughout_bytes +
-                 place->program_bytes[PL_TRAIN] / 2 + (size_t)file_bytes(run));
+             tiny_run_beside(run) + place->throughout_bytes +
+                 place->program_bytes[PL_TRAIN] / 8 * 5 +
+                 (size_t)file_bytes(run));
     tiny_run_close(run);
     scratch_remove(scratch_path(&run->folder, "out"));
     tiny_run_set(run, "--fit=auto");

@@ -159,7 +159,7 @@ static int run_with_budgets(const char *dtype, const result *literal)
     tiny_run_set(&run, "--batch_size=6");
     tiny_run_open(&run);
     const pl_placement *place = &run.session.run.gpt.placement;
-    size_t fixed = run.session.reserve_bytes + place->throughout_bytes;
+    size_t fixed = tiny_run_beside(&run) + place->throughout_bytes;
     size_t most = place->program_bytes[PL_TRAIN];
     tiny_run_close(&run);
     tiny_run_set(&run, "--fit=auto");
