@@ -345,7 +345,7 @@ static bool same(const pl_value *a, const pl_value *b)
     case PL_VALUE_INT:
         return a->whole == b->whole;
     case PL_VALUE_FLOAT:
-        return memcmp(&a->real, &b->real, sizeof a->real) == 0;
+        return a->real == b->real;
     case PL_VALUE_TEXT:
         return strcmp(a->text, b->text) == 0;
     case PL_VALUE_LIST:

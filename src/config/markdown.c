@@ -84,8 +84,8 @@ static const char head[] =
 "## Keys\n"
 "\n"
 "The column *read by* says which commands take the key as an argument;\n"
-"`explain` and `bench` take what `train` takes. The column *in a run* says what\n"
-"another value does to a run that goes on from a checkpoint (`--resume`,\n"
+"`explain` and `bench` take what `train` takes. The column *in a run* says\n"
+"what another value does to a run that goes on from a checkpoint (`--resume`,\n"
 "`init_from = 'resume'`):\n"
 "\n";
 
