@@ -123,25 +123,34 @@ static void put_float(writer *out, double real)
     put(out, digits, pl_float_text(real, digits));
 }
 
+/* A character that does not stand for itself. */
+static void put_escape(writer *out, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char letter = c == '\n'   ? 'n'
+                        : c == '\r' ? 'r'
+                        : c == '\t' ? 't'
+                                    : (char)c;
+    const char coded[4] = { '\\', 'x', hex[c >> 4], hex[c & 15] };
+    const char named[2] = { '\\', letter };
+    if (c == '\\' || c == '\'' || letter != (char)c)
+        put(out, named, sizeof named);
+    else
+        put(out, coded, sizeof coded);
+}
+
 static void put_text(writer *out, const char *text)
 {
     put(out, "'", 1);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        char escape[8];
-        if (c == '\\' || c == '\'')
-            snprintf(escape, sizeof escape, "\\%c", c);
-        else if (c == '\n')
-            snprintf(escape, sizeof escape, "\\n");
-        else if (c == '\r')
-            snprintf(escape, sizeof escape, "\\r");
-        else if (c == '\t')
-            snprintf(escape, sizeof escape, "\\t");
-        else if (c < 0x20 || c == 0x7f)
-            snprintf(escape, sizeof escape, "\\x%02x", c);
-        else
-            snprintf(escape, sizeof escape, "%c", c);
-        put(out, escape, strlen(escape));
+    while (*text) {
+        const char *end = text;
+        while ((unsigned char)*end >= 0x20 && *end != 0x7f && *end != '\\' &&
+               *end != '\'')
+            end++;
+        put(out, text, (size_t)(end - text));
+        if (*end)
+            put_escape(out, (unsigned char)*end++);
+        text = end;
     }
     put(out, "'", 1);
 }
