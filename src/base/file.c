@@ -60,7 +60,7 @@ static pl_status ask_size(pl_file *file, const char *attempt, pl_error *err)
         goto close_file;
     }
     if (!S_ISREG(info.st_mode)) {
-        pl_fail(err, PL_E_IO, "cannot %s %s: it is %s, not a plain file.",
+        pl_fail(err, PL_E_IO, "cannot %s %s: it is %s, not a plain file",
                 attempt, pl_path_shown(file->path),
                 S_ISDIR(info.st_mode) ? "a folder" : "a pipe or a device");
         goto close_file;
@@ -118,7 +118,7 @@ pl_status pl_file_open_again(pl_file *file, const char *path,
     if (status)
         return status;
     if (file->size_bytes < size_bytes) {
-        pl_fail(err, PL_E_IO, "cannot %s %s: it has %llu bytes, not %llu.",
+        pl_fail(err, PL_E_IO, "cannot %s %s: it has %llu bytes, not %llu",
                 attempt, pl_path_shown(path),
                 (unsigned long long)file->size_bytes,
                 (unsigned long long)size_bytes);
@@ -209,7 +209,7 @@ pl_status pl_file_pread_exact(const pl_file *file, void *out, size_t bytes,
         return pl_fail(err, PL_E_FORMAT,
                        "%s is too short: wanted %zu bytes at offset %llu, "
                        "found %zu (the file had %llu bytes when it was "
-                       "opened). It may be cut off: make or copy it again.",
+                       "opened). It may be cut off: make or copy it again",
                        pl_path_shown(file->path), bytes,
                        (unsigned long long)offset, done,
                        (unsigned long long)file->size_bytes);
@@ -263,9 +263,9 @@ static pl_status not_written(const pl_file *file, size_t bytes, uint64_t offset,
                              int error, pl_error *err)
 {
     return pl_fail(err, PL_E_IO,
-                   "cannot write to %s: %s (%zu bytes at offset %llu)%s.",
-                   pl_path_shown(file->path), strerror(error), bytes,
-                   (unsigned long long)offset, pl_file_hint(error));
+                   "cannot write %zu bytes to %s at offset %llu: %s", bytes,
+                   pl_path_shown(file->path), (unsigned long long)offset,
+                   pl_file_reason_of(error).text);
 }
 
 pl_status pl_file_append(pl_file *file, const void *data, size_t bytes,
@@ -375,9 +375,9 @@ static int rename_quietly(const char *from, const char *to)
 static pl_status not_renamed(pl_error *err, const char *from, const char *to,
                              int error)
 {
-    return pl_fail(err, PL_E_IO, "cannot rename %s to %s: %s%s.",
-                   pl_path_shown(from), pl_path_shown(to), strerror(error),
-                   pl_file_hint(error));
+    return pl_fail(err, PL_E_IO, "cannot rename %s to %s: %s",
+                   pl_path_shown(from), pl_path_shown(to),
+                   pl_file_reason_of(error).text);
 }
 
 pl_status pl_file_rename(const char *from, const char *to, pl_error *err)
@@ -472,14 +472,13 @@ static pl_status do_entry(int fd, const char *path, const char *name,
     else
         PL_FILE_CALL(result, fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW));
     if (result < 0 && errno != ENOENT)
-        return pl_fail(err, PL_E_IO, "cannot remove %s in %s: %s%s.", name,
-                       pl_path_shown(path), strerror(errno),
-                       pl_file_hint(errno));
+        return pl_fail(err, PL_E_IO, "cannot remove %s in %s: %s", name,
+                       pl_path_shown(path), pl_file_reason_of(errno).text);
     if (result == 0 && task == REFUSE_FOLDERS && S_ISDIR(info.st_mode))
         return pl_fail(err, PL_E_IO,
                        "cannot remove %s: it holds the folder %s, which isn't "
                        "ours. Nothing was removed; look at it and remove it "
-                       "yourself.",
+                       "yourself",
                        pl_path_shown(path), name);
     return PL_OK;
 }

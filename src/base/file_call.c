@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The one state of base/file that changes: off outside of tests. */
@@ -73,36 +74,49 @@ int pl_file_change_fails_now(void)
     return pl_file_fails_now();
 }
 
-const char *pl_file_hint(int error)
+/* A sentence, or NULL. */
+static const char *hint_of(int error)
 {
     switch (error) {
     case ENOENT:
-        return ". Check the name, and that its folder exists";
+        return "Check the name, and that its folder exists";
     case ENOTDIR:
-        return ". A part of the path is a file, not a folder";
+        return "A part of the path is a file, not a folder";
     case EACCES:
     case EPERM:
     case EROFS:
-        return ". Check the permissions of the file and of its folders";
+        return "Check the permissions of the file and of its folders";
     case ENOSPC:
     case EDQUOT:
-        return ". Free some space on that disk or choose a folder on another";
+        return "Free some space on that disk or choose a folder on another";
     case EFBIG:
-        return ". Raise this process's limit on files (ulimit -f unlimited), "
+        return "Raise this process's limit on files (ulimit -f unlimited), "
                "or choose a disk that takes larger ones";
     case EMFILE:
     case ENFILE:
-        return ". Too many files are open: raise the limit (ulimit -n)";
+        return "Too many files are open: raise the limit (ulimit -n)";
     default:
-        return "";
+        return NULL;
     }
+}
+
+pl_file_reason pl_file_reason_of(int error)
+{
+    const char *hint = hint_of(error);
+    pl_file_reason reason;
+    if (hint)
+        snprintf(reason.text, sizeof reason.text, "%s. %s", strerror(error),
+                 hint);
+    else
+        snprintf(reason.text, sizeof reason.text, "%s", strerror(error));
+    return reason;
 }
 
 pl_status pl_file_refused(pl_error *err, const char *attempt, const char *path,
                           int error)
 {
-    return pl_fail(err, PL_E_IO, "cannot %s %s: %s%s.", attempt,
-                   pl_path_shown(path), strerror(error), pl_file_hint(error));
+    return pl_fail(err, PL_E_IO, "cannot %s %s: %s", attempt,
+                   pl_path_shown(path), pl_file_reason_of(error).text);
 }
 
 pl_status pl_file_is_link(pl_error *err, const char *attempt, const char *path)
@@ -110,6 +124,6 @@ pl_status pl_file_is_link(pl_error *err, const char *attempt, const char *path)
     return pl_fail(err, PL_E_IO,
                    "cannot %s %s: it is a symbolic link, and nothing is "
                    "written through one: what it points to may be somebody "
-                   "else's. Remove it, or put a plain file in its place.",
+                   "else's. Remove it, or put a plain file in its place",
                    attempt, pl_path_shown(path));
 }

@@ -27,10 +27,14 @@ int pl_file_change_fails_now(void);
         (result) = pl_file_change_fails_now() ? -1 : (call);                   \
     } while ((result) == -1 && errno == EINTR)
 
-/* What to do about an errno: "" or a sentence that begins with ". ". */
-const char *pl_file_hint(int error);
+typedef struct pl_file_reason {
+    char text[256];
+} pl_file_reason;
 
-/* "cannot <attempt> <path>: <the system's reason><hint>." */
+/* What the system says about an errno, and what to do about it. */
+pl_file_reason pl_file_reason_of(int error);
+
+/* "cannot <attempt> <path>: <reason>" */
 pl_status pl_file_refused(pl_error *err, const char *attempt, const char *path,
                           int error);
 

@@ -55,10 +55,9 @@ static pl_status join(char out[PL_PATH_BYTES], const char *first,
 {
     int bytes = snprintf(out, PL_PATH_BYTES, "%s%s%s", first, between, last);
     if (bytes < 0 || bytes >= PL_PATH_BYTES)
-        return pl_fail(err, PL_E_USAGE,
-                       "the path %s%s%s is longer than %d bytes",
-                       pl_path_shown(first), between, pl_path_shown(last),
-                       PL_PATH_BYTES - 1);
+        return pl_fail(
+            err, PL_E_USAGE, "%s and %s are a path of more than %d bytes",
+            pl_path_shown(first), pl_path_shown(last), PL_PATH_BYTES - 1);
     return PL_OK;
 }
 

@@ -131,10 +131,15 @@ static pl_status find_value(const reader *r, pl_key key, const char *next,
     if (next && strncmp(next, "--", 2) != 0 && !is_config(r, next))
         return PL_OK;
     const int flag = row->type == PL_TYPE_FLAG || row->type == PL_TYPE_IGNORED;
-    pl_fail(err, PL_E_USAGE,
-            "command line: '--%s' has no value: write --%s=%s%s%s", row->name,
-            row->name, flag ? "True" : "VALUE", flag ? "" : ", which is ",
-            flag ? " or another" : takes);
+    if (flag)
+        pl_fail(err, PL_E_USAGE,
+                "command line: '--%s' has no value: write --%s=True or another",
+                row->name, row->name);
+    else
+        pl_fail(err, PL_E_USAGE,
+                "command line: '--%s' has no value: write --%s=VALUE, which is "
+                "%s",
+                row->name, row->name, takes);
     if (next && err) {
         size_t used = strlen(err->text);
         snprintf(err->text + used, sizeof err->text - used,

@@ -144,7 +144,7 @@ static pl_status read_number(pipe_work *w, size_t at, size_t *used)
         (end < left && !memchr(blanks, text[end], sizeof blanks - 1)))
         return pl_fail(w->err, PL_E_FORMAT,
                        "%s: byte %llu: token ids are whole numbers with blanks "
-                       "between them. Binary ones need --ids=uint16 or uint32.",
+                       "between them. Binary ones need --ids=uint16 or uint32",
                        w->name, (unsigned long long)(w->offset + at + skip));
     *used = end;
     return put_token(w, id);

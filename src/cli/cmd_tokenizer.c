@@ -93,7 +93,7 @@ static pl_status share_out(work *w, pl_source_options *source, pl_error *err)
         return pl_fail(err, PL_E_MEMORY,
                        "training a tokenizer with %zu threads needs %zu bytes "
                        "of memory, there are %zu. Raise memory, or lower "
-                       "threads.",
+                       "threads",
                        threads, least, all);
     w->load_bytes = PL_CREW_MIN_LOAD_BYTES + (all - least) / 32;
     if (w->load_bytes > MAX_LOAD_BYTES)

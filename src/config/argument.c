@@ -42,11 +42,14 @@ static pl_status argument_key(pl_lexer *lexer, unsigned commands, pl_key *out,
     if (!equals) {
         char takes[PL_TAKES_BYTES];
         pl_key_takes(key, takes, sizeof takes);
-        return pl_fail(
-            err, PL_E_USAGE, "command line: '%s' has no value: write %s=%s%s%s",
-            argument, argument, row->type == PL_TYPE_FLAG ? "True" : "VALUE",
-            row->type == PL_TYPE_FLAG ? "" : ", which is ",
-            row->type == PL_TYPE_FLAG ? "" : takes);
+        if (row->type == PL_TYPE_FLAG)
+            return pl_fail(err, PL_E_USAGE,
+                           "command line: '%s' has no value: write %s=True",
+                           argument, argument);
+        return pl_fail(err, PL_E_USAGE,
+                       "command line: '%s' has no value: write %s=VALUE, which "
+                       "is %s",
+                       argument, argument, takes);
     }
     lexer->at = end + 1;
     *out = key;

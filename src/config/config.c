@@ -81,20 +81,20 @@ static void hint(pl_key key, const pl_value *value, char *text, size_t size)
     text[0] = '\0';
     if (whole && value->kind == PL_VALUE_FLOAT && fabs(value->real) < 1e15 &&
         floor(value->real) == value->real)
-        snprintf(text, size, ": write %.0f", value->real);
+        snprintf(text, size, "write %.0f", value->real);
     else if (whole && value->kind == PL_VALUE_FLOAT)
-        snprintf(text, size, " (// divides to a whole number)");
+        snprintf(text, size, "// divides to a whole number");
     else if (row->type == PL_TYPE_FLAG && value->kind == PL_VALUE_INT &&
              (value->whole == 0 || value->whole == 1))
-        snprintf(text, size, ": write %s", value->whole ? "True" : "False");
+        snprintf(text, size, "write %s", value->whole ? "True" : "False");
     else if (pl_key_is_text(key) && value->kind != PL_VALUE_NONE)
-        snprintf(text, size, ": write it in quotes");
+        snprintf(text, size, "write it in quotes");
     else if (value->kind == PL_VALUE_TEXT &&
              (looks_like_number(value->text) ||
               strcmp(value->text, "True") == 0 ||
               strcmp(value->text, "False") == 0 ||
               strcmp(value->text, "None") == 0))
-        snprintf(text, size, ": write it without quotes");
+        snprintf(text, size, "write it without quotes");
 }
 
 static pl_status wrong_type(const pl_key_info *row, pl_key key,
@@ -107,7 +107,10 @@ static pl_status wrong_type(const pl_key_info *row, pl_key key,
     if (value->kind == PL_VALUE_NONE)
         return pl_fail(err, PL_E_CONFIG, "%s is %s, found None", row->name,
                        takes);
-    return pl_fail(err, PL_E_CONFIG, "%s is %s, found %s, %s%s", row->name,
+    if (advice[0] == '\0')
+        return pl_fail(err, PL_E_CONFIG, "%s is %s, found %s, %s", row->name,
+                       takes, found, pl_value_kind_name(value->kind));
+    return pl_fail(err, PL_E_CONFIG, "%s is %s, found %s, %s: %s", row->name,
                    takes, found, pl_value_kind_name(value->kind), advice);
 }
 

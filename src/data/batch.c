@@ -12,7 +12,7 @@ pl_status pl_batch_check(const char *name, uint64_t n_tokens, size_t T,
     return pl_fail(err, PL_E_CONFIG,
                    "%s has %llu tokens, too few for sequences of %zu: it needs "
                    "%llu at least. Use a smaller block_size (or "
-                   "eval_block_size), or more text.",
+                   "eval_block_size), or more text",
                    name, (unsigned long long)n_tokens, T,
                    (unsigned long long)T + 1);
 }

@@ -33,7 +33,7 @@ pl_status pl_charset_make(pl_charset *set, pl_tokenizer *tokenizer,
     if (count > PL_TOKENIZER_MAX_VOCAB)
         return pl_fail(err, PL_E_FORMAT,
                        "the text has %zu different characters; 16-bit tokens "
-                       "can tell %d apart. Prepare it with --tokenizer=byte.",
+                       "can tell %d apart. Prepare it with --tokenizer=byte",
                        count, PL_TOKENIZER_MAX_VOCAB);
     pl_status status = pl_heap_take(heap, &codes, count, sizeof *codes, err);
     if (status)

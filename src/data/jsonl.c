@@ -123,7 +123,7 @@ static void too_large(pl_jsonl *j, extent known)
     j->status = pl_fail(j->err, limited ? PL_E_FORMAT : PL_E_MEMORY,
                         "%s, line %llu: its document has %s%llu bytes; one of "
                         "%zu bytes can be read. Give more memory, or cut that "
-                        "document up.",
+                        "document up",
                         pl_path_shown(j->stream->file.path),
                         (unsigned long long)j->line,
                         known == EXACTLY ? "" : "more than ",

@@ -48,7 +48,7 @@ static pl_status too_large(const pl_parquet *p, uint64_t bytes, pl_error *err)
     return pl_fail(err, PL_E_FORMAT,
                    "%s, row %llu: its document has %llu bytes, more than the "
                    "%zu that one may have. Give more memory, or cut that "
-                   "document up.",
+                   "document up",
                    pl_path_shown(p->file.path), (unsigned long long)p->row,
                    (unsigned long long)bytes, p->document_bytes);
 }
@@ -162,7 +162,7 @@ pl_status pl_parquet_seek(pl_parquet *parquet, uint64_t row, pl_error *err)
     if (row > p->rows)
         return pl_fail(err, PL_E_FORMAT,
                        "%s has %llu rows, fewer than the %llu that were read "
-                       "from it before: it was changed since. Begin anew.",
+                       "from it before: it was changed since. Begin anew",
                        pl_path_shown(p->file.path), (unsigned long long)p->rows,
                        (unsigned long long)row);
     p->group = p->row = p->chunk_left = p->page_left = 0;

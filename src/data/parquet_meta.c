@@ -175,11 +175,11 @@ static pl_status no_column(const pl_parquet *p, const walk *w, pl_error *err)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s: the column \"%s\" is inside a list or a map; a "
                        "document is one string of a row. Its string columns: "
-                       "%s. Choose with --field.",
+                       "%s. Choose with --field",
                        path, p->column, w->strings_bytes ? w->strings : "none");
     return pl_fail(err, PL_E_FORMAT,
                    "%s: %s \"%s\". Its string columns: %s. Choose with "
-                   "--field.",
+                   "--field",
                    path,
                    w->found == ABSENT ? "there is no column"
                                       : "there are no strings in the column",
@@ -241,7 +241,7 @@ static pl_status read_codec(int64_t number, pl_codec *codec, pl_error *err)
     if (number > 0 && number < (int64_t)(sizeof names / sizeof *names))
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "it is compressed with %s, which isn't read here. Write "
-                       "the file again with snappy, zstd or gzip.",
+                       "the file again with snappy, zstd or gzip",
                        names[number]);
     return pl_fail(err, PL_E_FORMAT, "there is no compression number %lld",
                    (long long)number);
@@ -417,7 +417,7 @@ static pl_status find_footer(pl_parquet *p, pl_error *err)
     if (memcmp(tail + 4, "PAR1", 4) != 0)
         return pl_fail(err, PL_E_FORMAT,
                        "%s doesn't end with PAR1, as a parquet file does: it "
-                       "is cut off. Copy or download it again.",
+                       "is cut off. Copy or download it again",
                        path);
     uint64_t bytes = tail[0] | (uint64_t)tail[1] << 8 |
                      (uint64_t)tail[2] << 16 | (uint64_t)tail[3] << 24;

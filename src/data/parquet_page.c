@@ -179,7 +179,7 @@ static pl_status read_packed(pl_parquet *p, const header *h, pl_block *block,
     if (crc != h->crc)
         return pl_fail(err, PL_E_FORMAT,
                        "its bytes have the checksum %08x, its header says "
-                       "%08x: the file is damaged. Copy or download it again.",
+                       "%08x: the file is damaged. Copy or download it again",
                        (unsigned)crc, (unsigned)h->crc);
     return PL_OK;
 }

@@ -74,7 +74,7 @@ static pl_status share_out(pl_prepare_job *j)
         return pl_fail(j->err, PL_E_MEMORY,
                        "preparing with %zu threads needs %zu bytes of memory "
                        "beside the tokenizer, there are %zu. Raise memory, or "
-                       "lower threads.",
+                       "lower threads",
                        threads, least, all);
     shares s = share_of(all, threads);
     j->cache_bytes = s.cache_bytes;
@@ -102,7 +102,7 @@ static pl_status say_needed(pl_prepare_job *j, pl_status failure)
         more += step;
     uint64_t budget = (j->options->budget_bytes + more + step - 1) / step;
     memcpy(text, j->err->text, sizeof text);
-    return pl_fail(j->err, failure, "%s It would fit with --memory=%llu.", text,
+    return pl_fail(j->err, failure, "%s. It would fit with --memory=%llu", text,
                    (unsigned long long)(budget * step));
 }
 
@@ -154,10 +154,10 @@ static pl_status open_source(pl_prepare_job *j)
     j->total_bytes = pl_source_files(j->source)->total_bytes;
     if (!j->from_input && j->total_bytes == 0)
         return pl_fail(j->err, PL_E_FORMAT,
-                       "%s%s: the text is empty, there is nothing to prepare",
+                       "%s: the text is empty, there is nothing to prepare "
+                       "(files that were read: %zu)",
                        pl_path_shown(pl_source_files(j->source)->files[0].path),
-                       pl_source_files(j->source)->count > 1 ? " and the others"
-                                                             : "");
+                       pl_source_files(j->source)->count);
     return PL_OK;
 }
 
@@ -229,7 +229,7 @@ static pl_status unknown(pl_prepare_job *j, const pl_crew_part *part)
         if (length <= 0)
             return pl_fail(j->err, PL_E_FORMAT,
                            "the text has 0x%02X where UTF-8 can't have it. "
-                           "Prepare it with --tokenizer=byte.",
+                           "Prepare it with --tokenizer=byte",
                            (unsigned)(unsigned char)part->text[at]);
         if (pl_tokenizer_id_of(&j->result->tokenizer, code) < 0)
             break;
@@ -238,7 +238,7 @@ static pl_status unknown(pl_prepare_job *j, const pl_crew_part *part)
     return pl_fail(j->err, PL_E_FORMAT,
                    "the text has %s, which the vocabulary of %d characters "
                    "hasn't. Prepare it with --tokenizer=char, for a vocabulary "
-                   "of its own.",
+                   "of its own",
                    pl_utf8_name(code, shown),
                    (int)j->result->tokenizer.vocab_size);
 }
@@ -338,7 +338,7 @@ static pl_status split(pl_prepare_job *j)
     if (train == 0 || train >= tokens)
         return pl_fail(j->err, PL_E_FORMAT,
                        "the text has %llu tokens: too few to keep a share of "
-                       "%g for validation. Give more text.",
+                       "%g for validation. Give more text",
                        (unsigned long long)tokens, j->options->val_fraction);
     return move_end(j, train);
 }

@@ -9,7 +9,7 @@ pl_status pl_prepare_changed(pl_prepare_job *j)
     j->state = (pl_prepare_state){ 0 }; /* no place to go on from */
     return pl_fail(j->err, PL_E_IO,
                    "the text was changed by someone else while it was read. "
-                   "Nothing was changed in %s: try again.",
+                   "Nothing was changed in %s: try again",
                    j->options->folder);
 }
 
@@ -57,7 +57,7 @@ static pl_status invalid(const pl_prepare_job *j, const pl_fragment *piece,
         *comma = '\0';
     return pl_fail(j->err, PL_E_FORMAT,
                    "%s: line %llu, byte %llu: 0x%02X is not valid UTF-8. Save "
-                   "the text as UTF-8, or prepare it with --tokenizer=byte.",
+                   "the text as UTF-8, or prepare it with --tokenizer=byte",
                    where,
                    (unsigned long long)lines + count_lines(piece->text, at) + 1,
                    (unsigned long long)offset + at,
@@ -102,7 +102,7 @@ pl_status pl_prepare_vocabulary(pl_prepare_job *j)
                        "--tokenizer=char reads the text twice, first to find "
                        "its characters, and standard input or a pipe can be "
                        "read once. "
-                       "Name a file, or use --tokenizer=byte or a BPE.");
+                       "Name a file, or use --tokenizer=byte or a BPE");
     pl_status status = pl_charset_open(&j->charset, &j->scratch, j->err);
     if (!status)
         status = mark_all(j);

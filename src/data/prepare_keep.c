@@ -178,7 +178,7 @@ pl_status pl_prepare_check_disk(const pl_prepare_job *j, uint64_t done_bytes,
     return pl_fail(j->err, PL_E_IO,
                    "%s: the tokens will take about %.0f bytes more, the disk "
                    "has %llu left. Make room, or choose a folder on another "
-                   "disk with --out=.",
+                   "disk with --out=",
                    pl_path_shown(j->options->folder), need,
                    (unsigned long long)room);
 }
@@ -206,7 +206,7 @@ static void say_kept(const pl_prepare_job *j, pl_status failure)
         return;
     memcpy(text, j->err->text, sizeof text);
     pl_fail(j->err, failure,
-            "%s What is done is kept in %s; the same command goes on there.",
+            "%s. What is done is kept in %s; the same command goes on there",
             text, pl_path_shown(j->part));
 }
 

@@ -25,7 +25,7 @@ static pl_status none_left(pl_room *room, const pl_block *block, size_t need,
     pl_room_want(room, block, need);
     return pl_fail(err, PL_E_MEMORY,
                    "%s needs %zu bytes of memory; of the %zu that reading may "
-                   "take %zu are in use. Give more memory.",
+                   "take %zu are in use. Give more memory",
                    what, need, room->limit_bytes, used);
 }
 

@@ -52,7 +52,7 @@ static pl_status check_bare(const pl_shard *shard, uint64_t bytes,
         return PL_OK;
     return pl_fail(err, PL_E_FORMAT,
                    "%s has %llu bytes: a file of 16-bit tokens %s. Prepare the "
-                   "data again.",
+                   "data again",
                    shard->file.path, (unsigned long long)bytes,
                    bytes ? "has an even number of them" : "isn't empty");
 }
@@ -65,7 +65,7 @@ static pl_status check_header(pl_shard *shard, const unsigned char *header,
     if (get(header + 4) != version)
         return pl_fail(err, PL_E_FORMAT,
                        "%s: its header (%s) has version %lu, expected %lu. "
-                       "Prepare the data again.",
+                       "Prepare the data again",
                        shard->file.path, kinds[shard->kind].name,
                        (unsigned long)get(header + 4), (unsigned long)version);
     shard->n_tokens = get(header + 8) | (uint64_t)get(header + 12) << 32;
@@ -75,7 +75,7 @@ static pl_status check_header(pl_shard *shard, const unsigned char *header,
         return pl_fail(err, PL_E_FORMAT,
                        "%s: its header (%s) says %llu tokens, its %llu bytes "
                        "hold %llu. It may be cut off: copy or prepare it "
-                       "again.",
+                       "again",
                        shard->file.path, kinds[shard->kind].name,
                        (unsigned long long)shard->n_tokens,
                        (unsigned long long)bytes, (unsigned long long)room);
@@ -103,7 +103,7 @@ static pl_status check_unknown(const pl_shard *shard, pl_error *err)
     return pl_fail(err, PL_E_FORMAT,
                    "%s begins with a header for %llu tokens, as llm.c's files "
                    "do, but its magic is %lu, expected %lu or %lu. Copy it "
-                   "again, or prepare the data again.",
+                   "again, or prepare the data again",
                    shard->file.path, (unsigned long long)says,
                    (unsigned long)get(header),
                    (unsigned long)kinds[PL_SHARD_LLMC].magic,
@@ -162,7 +162,7 @@ static pl_status outside(const pl_shard *shard, uint64_t position,
                    "%s: token %llu is %lu, outside the vocabulary of %d. These "
                    "tokens were made with another tokenizer than the one "
                    "beside them (meta.json or meta.pkl; GPT-2's if there is "
-                   "none): prepare the data again%s.",
+                   "none): prepare the data again%s",
                    shard->file.path, (unsigned long long)position,
                    (unsigned long)token, (int)vocab_size,
                    shard->kind == PL_SHARD_WIDE

@@ -14,7 +14,7 @@ static pl_status check_alike(const pl_shard *first, const pl_shard *shard,
     return pl_fail(err, PL_E_FORMAT,
                    "%s doesn't begin with llm.c's header, but %s beside it "
                    "does. Copy the first one again, or keep files of one kind "
-                   "in a folder.",
+                   "in a folder",
                    bare ? shard->file.path : first->file.path,
                    bare ? first->file.path : shard->file.path);
 }

@@ -148,7 +148,7 @@ static pl_status open_parquet(pl_source *s, const pl_source_file *file,
     if (file->reading == PL_SOURCE_ONCE)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s: parquet can't be read from a pipe: its table of "
-                       "contents is at its end. Name the file.",
+                       "contents is at its end. Name the file",
                        strcmp(path, "-") ? pl_path_shown(path)
                                          : "standard input");
     int packed = (bytes > 3 && (!strcasecmp(path + bytes - 3, ".gz") ||
@@ -159,7 +159,7 @@ static pl_status open_parquet(pl_source *s, const pl_source_file *file,
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s: a packed parquet file can't be read, since reading "
                        "begins at its end. Unpack it first: parquet is "
-                       "compressed inside anyway.",
+                       "compressed inside anyway",
                        pl_path_shown(path));
     pl_status status = pl_parquet_open(&s->parquet, path, s->field,
                                        s->document_bytes, &s->room, &s->unpack,
@@ -187,7 +187,7 @@ static pl_status open_file(pl_source *s, pl_error *err)
             pl_stream_close(&s->stream);
             return pl_fail(err, PL_E_UNSUPPORTED,
                            "%s is %s, which can't be read as text. Unpack or "
-                           "convert it first.",
+                           "convert it first",
                            pl_path_shown(s->stream.file.path), refused);
         }
         /* A name that says nothing; content that says all. */
@@ -239,7 +239,7 @@ static pl_status check_unpacked(const pl_source *s, const pl_fragment *piece,
         return PL_OK;
     return pl_fail(err, PL_E_UNSUPPORTED,
                    "%s: what is packed in it is %s, which can't be read as "
-                   "text. Unpack it first, or leave it out (--exclude).",
+                   "text. Unpack it first, or leave it out (--exclude)",
                    pl_path_shown(s->stream.file.path), refused);
 }
 
@@ -335,14 +335,14 @@ pl_status pl_source_seek(pl_source *source, pl_source_place place,
     if (place.file > s->list.count || (place.file == s->list.count && inside))
         return pl_fail(err, PL_E_USAGE,
                        "there is no file %llu in a list of %zu: the place "
-                       "belongs to another list. Begin anew.",
+                       "belongs to another list. Begin anew",
                        (unsigned long long)place.file, s->list.count);
     for (size_t i = (size_t)place.file; i < s->list.count; i++)
         if (s->list.files[i].reading == PL_SOURCE_ONCE &&
             (s->once_used || (i == place.file && inside)))
             return pl_fail(err, PL_E_USAGE,
                            "standard input and pipes can't be read again, nor "
-                           "from their middle on. Begin anew.");
+                           "from their middle on. Begin anew");
     close_file(s);
     s->done_bytes = 0;
     for (uint64_t i = 0; i < place.file; i++)

@@ -134,7 +134,7 @@ static pl_status refuse(job *j, const char *path, const char *kind)
 {
     return pl_fail(j->err, PL_E_UNSUPPORTED,
                    "%s is %s, which can't be read as text. Unpack or convert "
-                   "it first; --input=text takes its bytes as they are.",
+                   "it first; --input=text takes its bytes as they are",
                    pl_path_shown(path), kind);
 }
 
@@ -274,9 +274,14 @@ static pl_status add_folder(job *j, const char *folder)
     if (status || j->list->count > before)
         return status;
     name_skips(j->list, skips, sizeof skips);
-    return pl_fail(
-        j->err, PL_E_IO, "the folder %s has no text that could be taken%s%s",
-        pl_path_shown(folder), skips[0] ? "; passed over: " : "", skips);
+    if (skips[0] == '\0')
+        return pl_fail(j->err, PL_E_IO,
+                       "the folder %s has no text that could be taken",
+                       pl_path_shown(folder));
+    return pl_fail(j->err, PL_E_IO,
+                   "the folder %s has no text that could be taken; passed "
+                   "over: %s",
+                   pl_path_shown(folder), skips);
 }
 
 /* ---- patterns ---- */

@@ -77,11 +77,11 @@ static pl_status check_name(const pl_stream *s, const char *path, pl_error *err)
     if (named == PL_CODEC_NONE || named == s->codec)
         return PL_OK;
     if (s->codec == PL_CODEC_NONE && s->have == 0)
-        return pl_fail(err, PL_E_FORMAT, "%s is empty: not even %s data.",
+        return pl_fail(err, PL_E_FORMAT, "%s is empty: not even %s data",
                        pl_path_shown(path), pl_codec_name(named));
     return pl_fail(err, PL_E_FORMAT,
                    "%s: its name says %s, but it begins as %s data does. Name "
-                   "it as what it is, or copy it again.",
+                   "it as what it is, or copy it again",
                    pl_path_shown(path), pl_codec_name(named),
                    s->codec == PL_CODEC_NONE ? "no packed"
                                              : pl_codec_name(s->codec));
@@ -176,7 +176,7 @@ static pl_status next_frame(pl_stream *s, pl_error *err)
             return in_stream(s,
                              pl_fail(err, PL_E_FORMAT,
                                      "something that isn't %s follows the end "
-                                     "of its %s data.",
+                                     "of its %s data",
                                      pl_codec_name(s->codec),
                                      pl_codec_name(s->codec)),
                              err);
@@ -203,7 +203,7 @@ static pl_status unpack_more(pl_stream *s, unsigned char *out, size_t capacity,
     if (!used && !*got && !step.frame_ended)
         return pl_fail(err, PL_E_FORMAT,
                        "%s ends within its %s data, after %llu bytes: it is "
-                       "cut off. Copy or download it again.",
+                       "cut off. Copy or download it again",
                        pl_path_shown(s->file.path), pl_codec_name(s->codec),
                        (unsigned long long)s->file_offset);
     return PL_OK;
@@ -268,7 +268,7 @@ pl_status pl_stream_skip(pl_stream *stream, uint64_t bytes, void *scratch,
         return PL_OK;
     return pl_fail(err, PL_E_FORMAT,
                    "%s has fewer than the %llu bytes that were read from it "
-                   "before: it was changed since. Begin anew.",
+                   "before: it was changed since. Begin anew",
                    pl_path_shown(stream->file.path),
                    (unsigned long long)target);
 }

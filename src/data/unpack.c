@@ -52,7 +52,7 @@ pl_status pl_unpack_no_memory(const pl_unpack *unpack, const char *name,
 {
     return pl_fail(err, PL_E_MEMORY,
                    "%s needs more memory to unpack this than is left of the "
-                   "%zu bytes that reading may take. Give more memory.",
+                   "%zu bytes that reading may take. Give more memory",
                    name, unpack->room->limit_bytes);
 }
 

@@ -406,10 +406,12 @@ static pl_status wrong_key(const pl_gguf *gguf, const char *name,
                            const char *wanted, pl_error *err)
 {
     const pl_gguf_key *key = pl_gguf_find_key(gguf, name);
-    return pl_fail(err, PL_E_FORMAT, "%s: key %s %s%s, expected %s",
-                   pl_path_shown(gguf->file.path), name,
-                   key ? "is of type " : "is missing",
-                   key ? types[key->type].name : "", wanted);
+    if (!key)
+        return pl_fail(err, PL_E_FORMAT, "%s: key %s is missing, expected %s",
+                       pl_path_shown(gguf->file.path), name, wanted);
+    return pl_fail(err, PL_E_FORMAT, "%s: key %s is of type %s, expected %s",
+                   pl_path_shown(gguf->file.path), name, types[key->type].name,
+                   wanted);
 }
 
 pl_status pl_gguf_want_whole(const pl_gguf *gguf, const char *name, int64_t min,

@@ -41,10 +41,11 @@ static pl_status read_dtype(pl_tensor_info *info, const json_t *entry,
             return PL_OK;
         }
     return pl_fail(err, PL_E_FORMAT,
-                   "%s: tensor %s: dtype is %s%s%s, expected one of F32 F64 "
-                   "F16 BF16 I32 I64 U8 BOOL",
-                   path, info->name, text ? "\"" : "", text ? text : "missing",
-                   text ? "\"" : "");
+                   text ? "%s: tensor %s: dtype is \"%s\", expected one of F32 "
+                          "F64 F16 BF16 I32 I64 U8 BOOL"
+                        : "%s: tensor %s: dtype is %s, expected one of F32 F64 "
+                          "F16 BF16 I32 I64 U8 BOOL",
+                   path, info->name, text ? text : "missing");
 }
 
 /* A whole number >= 0 that fits; anything else is a lie. */

@@ -146,9 +146,11 @@ static pl_status compare_keys(const pl_resume *resume, const pl_run *run,
                                  resume->folder, err);
     }
     if (!status && c.used)
-        pl_log_say(run->log, PL_LOG_INFO, "changed since the checkpoint: %s%s",
-                   c.text,
-                   c.felt ? " (the run is another one from here on)" : "");
+        pl_log_say(run->log, PL_LOG_INFO,
+                   c.felt ? "changed since the checkpoint: %s (the run is "
+                            "another one from here on)"
+                          : "changed since the checkpoint: %s",
+                   c.text);
     pl_heap_close(&scratch);
     return status;
 }

@@ -67,7 +67,7 @@ pl_status pl_bpe_draft_add(pl_bpe_draft *draft, int64_t id, const char *bytes,
 static pl_status unknown(const pl_bpe_draft *draft, size_t place,
                          const char *text, size_t bytes, pl_error *err)
 {
-    char hex[3 * 16 + 1] = "";
+    char hex[3 * 16 + sizeof " ..."] = "";
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < bytes && i < 16; i++) {
         unsigned char byte = (unsigned char)text[i];
@@ -76,10 +76,12 @@ static pl_status unknown(const pl_bpe_draft *draft, size_t place,
         hex[3 * i + 2] = digits[byte & 15];
         hex[3 * i + 3] = '\0';
     }
+    if (bytes > 16)
+        memcpy(hex + 3 * 16, " ...", sizeof " ...");
     return pl_fail(err, PL_E_FORMAT,
                    "%s: merge %zu names a token that the vocabulary doesn't "
-                   "have: the %zu bytes%s%s",
-                   draft->name, place, bytes, hex, bytes > 16 ? " ..." : "");
+                   "have: the %zu bytes%s",
+                   draft->name, place, bytes, hex);
 }
 
 pl_status pl_bpe_draft_merge(pl_bpe_draft *draft, size_t place,

@@ -439,7 +439,7 @@ static pl_status too_many(const totals *sum, const pl_bpe_train_options *o,
                    "the text has %llu different pieces: the pairs in them "
                    "need more than the %zu bytes that there are. Raise "
                    "--memory to %zu MB, lower --vocab_size or train on a part "
-                   "of the text.",
+                   "of the text",
                    (unsigned long long)sum->unique, o->memory_bytes,
                    2 * o->memory_bytes / 1000000 + 1);
 }

@@ -66,7 +66,7 @@ static pl_status refused(const machine *m)
     return pl_fail(m->err, PL_E_FORMAT,
                    "%s: byte %zu is the pickle instruction 0x%02X (%s), which "
                    "a vocabulary doesn't need and which is refused. Prepare "
-                   "the text again with plimsoll prepare.",
+                   "the text again with plimsoll prepare",
                    m->name, m->opcode_at, opcode,
                    pl_pickle_opcode_name(opcode));
 }
@@ -484,7 +484,7 @@ static pl_status run(machine *m)
     }
     return pl_fail(m->err, PL_E_FORMAT,
                    "%s: the pickle ends after %zu bytes without STOP. It may "
-                   "be cut off: make or copy it again.",
+                   "be cut off: make or copy it again",
                    m->name, m->bytes);
 }
 
@@ -500,7 +500,7 @@ static pl_status wrong(const machine *m, const char *fmt, ...)
     va_end(args);
     return pl_fail(m->err, PL_E_FORMAT,
                    "%s: not nanoGPT's meta: %s. Prepare the text again with "
-                   "plimsoll prepare.",
+                   "plimsoll prepare",
                    m->name, what);
 }
 

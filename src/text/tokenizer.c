@@ -150,7 +150,7 @@ static pl_status encode_chars(const pl_tokenizer *tokenizer, const char *text,
             return pl_fail(err, PL_E_FORMAT,
                            "%s: line %zu, byte %zu: 0x%02X is not valid "
                            "UTF-8. Save the text as UTF-8, or use a model "
-                           "with the byte tokenizer.",
+                           "with the byte tokenizer",
                            name, line_at(text, at), at,
                            (unsigned)(unsigned char)text[at]);
         int32_t id = pl_tokenizer_id_of(tokenizer, code);
@@ -158,14 +158,14 @@ static pl_status encode_chars(const pl_tokenizer *tokenizer, const char *text,
             return pl_fail(err, PL_E_FORMAT,
                            "%s: line %zu, byte %zu: the vocabulary of %d "
                            "characters has no %s. Leave it out: the model "
-                           "knows only characters of its training text.",
+                           "knows only characters of its training text",
                            name, line_at(text, at), at,
                            (int)tokenizer->vocab_size,
                            pl_utf8_name(code, shown));
         if (used == capacity)
             return pl_fail(err, PL_E_USAGE,
                            "%s: more than the %zu tokens that there is room "
-                           "for. Give a shorter text.",
+                           "for. Give a shorter text",
                            name, capacity);
         ids[used] = id;
         at += (size_t)length;
@@ -185,12 +185,12 @@ pl_status pl_tokenizer_encode(const pl_tokenizer *tokenizer, const char *text,
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s: text can't be turned into tokens here: the data "
                        "has GPT-2's token ids and no meta.json or meta.pkl "
-                       "with a vocabulary.",
+                       "with a vocabulary",
                        name);
     if (bytes > capacity)
         return pl_fail(err, PL_E_USAGE,
                        "%s: up to %zu tokens are more than the %zu that "
-                       "there is room for. Give a shorter text.",
+                       "there is room for. Give a shorter text",
                        name, bytes, capacity);
     if (tokenizer->kind == PL_TOKENIZER_BPE) {
         *count = pl_bpe_encode_plain(tokenizer->bpe, text, bytes,
@@ -211,7 +211,7 @@ pl_status pl_tokenizer_decode(const pl_tokenizer *tokenizer, int32_t id,
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "tokens can't be turned into text here: the data has "
                        "GPT-2's token ids and no meta.json or meta.pkl with a "
-                       "vocabulary.");
+                       "vocabulary");
     if (id < 0 || id >= tokenizer->vocab_size)
         return pl_fail(err, PL_E_FORMAT,
                        "token %d is outside the vocabulary of %d", (int)id,

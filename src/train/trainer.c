@@ -406,22 +406,24 @@ static void learn_rates(loop *l)
 static pl_status give_up(const loop *l, const pl_update_event *event,
                          pl_error *err)
 {
-    char name[PL_OUTDIR_NAME_BYTES] = "";
+    char name[PL_OUTDIR_NAME_BYTES];
     const pl_outdir *outdir = &l->session->run.outdir;
-    const int any = outdir->newest != PL_OUTDIR_NO_STEP;
-    if (any)
-        pl_outdir_name(name, outdir->newest);
+    const long long skipped = (long long)l->skipped_in_a_row;
+    const unsigned long long step = event->step;
+    if (outdir->newest == PL_OUTDIR_NO_STEP)
+        return pl_fail(err, PL_E_CONFIG,
+                       "the loss or the gradients were not finite in %lld "
+                       "updates in a row (loss %g at iteration %llu): the run "
+                       "has diverged. Lower learning_rate and begin again: "
+                       "there is no checkpoint yet in %s",
+                       skipped, event->loss, step, outdir->path);
+    pl_outdir_name(name, outdir->newest);
     return pl_fail(err, PL_E_CONFIG,
                    "the loss or the gradients were not finite in %lld updates "
                    "in a row (loss %g at iteration %llu): the run has "
                    "diverged. Lower learning_rate and go on from the last good "
-                   "checkpoint%s%s%s%s",
-                   (long long)l->skipped_in_a_row, event->loss,
-                   (unsigned long long)event->step,
-                   any ? ", "
-                       : ": there is "
-                         "none yet in ",
-                   outdir->path, any ? "/" : "", name);
+                   "checkpoint, %s/%s",
+                   skipped, event->loss, step, outdir->path, name);
 }
 
 static pl_status update(loop *l, pl_error *err)

@@ -118,6 +118,33 @@ put src/model/a.c <<<'#include "model/a_parts.h"'
 put src/model/a_parts.h <<<'#include "model/a.h"'
 accepts 'a module with a private header' layers.sh tree/src
 
+# ---- messages ----
+
+# says TEXT: a source whose message it is, as written in C
+says() {
+    printf 'pl_status pl_x(pl_error *err)\n{\n    %s\n}\n' \
+        "return pl_fail(err, PL_E_IO, $1);" | put src/base/says.c
+}
+
+fresh
+says '"cannot open %s: it is gone", path'
+accepts 'a message' messages.sh tree/src
+says '"it is gone. " /* not so: "." */ "Look for it", path'
+accepts 'a message of two sentences' messages.sh tree/src
+says 'a ? "one, %s" : "two %s (or ?: three)", path'
+accepts 'a choice between messages' messages.sh tree/src
+says '"it is gone.", path'
+refuses 'a period at the end' 'says.c:3: a message: it ends with a period' \
+    messages.sh tree/src
+says 'a ? "one. " "two." : "three", path'
+refuses 'a period in a choice' 'it ends with a period' messages.sh tree/src
+says '"it is gone%s%s", b, c'
+refuses 'fragments' 'it is glued from fragments' messages.sh tree/src
+says 'text, path'
+refuses 'a variable' 'its text is no literal' messages.sh tree/src
+fresh
+refuses 'a tree without messages' '0 messages' messages.sh tree/src
+
 # ---- symbols ----
 
 # calls FILE CALL: a file of the tree that makes the call, compiled

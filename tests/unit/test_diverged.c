@@ -118,7 +118,7 @@ static void a_run_that_has_diverged_stops_with_advice(void **state)
         assert_int_equal(tiny_run_until(&run, 1000, &err), PL_E_CONFIG);
         assert_non_null(strstr(err.text, "learning_rate"));
         assert_non_null(strstr(err.text, saves ? "out/step-00000002"
-                                               : "there is none yet"));
+                                               : "there is no checkpoint yet"));
         assert_int_equal(run.session.run.step, saves ? 6 : 10);
         assert_int_equal(run.session.run.skipped, saves ? 4 : 10);
         /* weights that are not numbers are not saved */

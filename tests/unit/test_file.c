@@ -119,10 +119,10 @@ static void a_write_that_fails_says_which_bytes(void **state)
     assert_int_equal(pl_file_append(&file, "abc", 3, &err), PL_OK);
     pl_file_fail_at(1, ENOSPC);
     assert_int_equal(pl_file_append(&file, "defg", 4, &err), PL_E_IO);
-    assert_says("/full: No space left on device (4 bytes at offset 3). Free");
+    assert_says("/full at offset 3: No space left on device. Free");
     pl_file_fail_at(1, ENOSPC);
     assert_int_equal(pl_file_write_at(&file, "de", 2, 7, &err), PL_E_IO);
-    assert_says("(2 bytes at offset 7)");
+    assert_says("cannot write 2 bytes to ");
     pl_file_fail_at(0, 0);
     pl_file_discard(&file);
 }
@@ -325,7 +325,7 @@ static void paths_are_joined_as_python_does(void **state)
     assert_string_equal(out, "ckpt.tmp");
     memset(huge, 'a', sizeof huge - 1);
     assert_int_equal(pl_path_join(out, "data", huge, &err), PL_E_USAGE);
-    assert_says("longer than 4095 bytes");
+    assert_says("are a path of more than 4095 bytes");
 }
 
 static void
