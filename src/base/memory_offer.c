@@ -1,6 +1,7 @@
 /* memory_offer.c: asks every source of memory and takes the smallest answer;
  * the answers as text. */
 #include "base/memory_parts.h"
+#include "base/units.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -160,26 +161,6 @@ pl_status pl_memory_offer_make(pl_memory_offer *offer, const char *root,
 
 /* ---- as text ---- */
 
-typedef struct amount {
-    char text[24];
-} amount;
-
-static amount show(size_t bytes)
-{
-    static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB" };
-    amount out;
-    double value = (double)bytes;
-    size_t unit = 0;
-    for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++)
-        value /= 1000.0;
-    snprintf(out.text, sizeof out.text, "%.*f %s",
-             unit == 0 || value >= 99.95 ? 0
-             : value >= 9.995            ? 1
-                                         : 2,
-             value, units[unit]);
-    return out;
-}
-
 void pl_memory_source_text(const pl_memory_source *source, char *out,
                            size_t capacity)
 {
@@ -192,11 +173,12 @@ void pl_memory_source_text(const pl_memory_source *source, char *out,
     };
     if (source->kind == PL_MEMORY_AVAILABLE)
         snprintf(out, capacity, "%s: %s, of which 90 %% count",
-                 names[source->kind], show(source->limit_bytes).text);
+                 names[source->kind], pl_units_bytes(source->limit_bytes).text);
     else
         snprintf(out, capacity, "%s%s: limit %s, %s in use",
                  names[source->kind], source->name,
-                 show(source->limit_bytes).text, show(source->used_bytes).text);
+                 pl_units_bytes(source->limit_bytes).text,
+                 pl_units_bytes(source->used_bytes).text);
 }
 
 void pl_memory_binding_text(const pl_memory_offer *offer, char *out,
@@ -228,20 +210,20 @@ void pl_memory_offer_text(const pl_memory_offer *offer, char *out,
     size_t used = 0;
     pl_memory_binding_text(offer, line, sizeof line);
     append(out, capacity, &used, "offered: %s, by %s\n",
-           show(offer->bytes).text, line);
+           pl_units_bytes(offer->bytes).text, line);
     for (int i = 0; i < offer->n_sources; i++) {
         if (i == offer->binding)
             continue;
         pl_memory_source_text(&offer->sources[i], line, sizeof line);
         append(out, capacity, &used, "enough:  %s, by %s\n",
-               show(offer->sources[i].offer_bytes).text, line);
+               pl_units_bytes(offer->sources[i].offer_bytes).text, line);
     }
     if (offer->high_bytes != PL_MEMORY_UNLIMITED)
         append(out, capacity, &used,
                "note:    a cgroup's memory.high: above %s the kernel slows "
                "its processes down\n",
-               show(offer->high_bytes).text);
+               pl_units_bytes(offer->high_bytes).text);
     if (offer->swap_free_bytes > 0)
         append(out, capacity, &used, "note:    swap of %s is not counted\n",
-               show(offer->swap_free_bytes).text);
+               pl_units_bytes(offer->swap_free_bytes).text);
 }

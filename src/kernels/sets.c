@@ -5,58 +5,36 @@
 #include "kernels/plain/plain.h"
 #include "kernels/ref/ref.h"
 
+/* PL_KERNEL_TABLE once more for each set, since a macro has no parameters but
+ * the op's. */
+#define PL_REF(op)    .op = pl_ref_##op,
+#define PL_BASE(op)   set->op = pl_base_##op;
+#define PL_AVX2(op)   set->op = pl_avx2_##op;
+#define PL_AVX512(op) set->op = pl_avx512_##op;
+#define PL_NEON(op)   set->op = pl_neon_##op;
+
+#define PL_OVERLAY(isa, fill, number)                                          \
+    static void overlay_##isa(pl_kernels *set)                                 \
+    {                                                                          \
+        PL_KERNEL_TABLE(fill)                                                  \
+        set->peak = pl_##isa##_peak;                                           \
+        set->read = pl_##isa##_read;                                           \
+        set->name = #isa;                                                      \
+        set->arithmetic = (number);                                            \
+    }
+
+PL_OVERLAY(base, PL_BASE, PL_ARITHMETIC_BASE)
+#if PL_HAVE_X86
+PL_OVERLAY(avx2, PL_AVX2, PL_ARITHMETIC_FUSED)
+PL_OVERLAY(avx512, PL_AVX512, PL_ARITHMETIC_FUSED)
+#elif PL_HAVE_ARM64
+PL_OVERLAY(neon, PL_NEON, PL_ARITHMETIC_FUSED)
+#endif
+
 pl_kernels pl_kernels_ref(void)
 {
-#define PL_FILL(op) .op = pl_ref_##op,
-    return (pl_kernels){ .name = "ref", PL_KERNEL_TABLE(PL_FILL) };
-#undef PL_FILL
+    return (pl_kernels){ .name = "ref", PL_KERNEL_TABLE(PL_REF) };
 }
-
-static void overlay_base(pl_kernels *set)
-{
-#define PL_FILL(op) set->op = pl_base_##op;
-    PL_KERNEL_TABLE(PL_FILL)
-#undef PL_FILL
-    set->peak = pl_base_peak;
-    set->read = pl_base_read;
-    set->name = "base";
-    set->arithmetic = PL_ARITHMETIC_BASE;
-}
-
-#if PL_HAVE_X86
-static void overlay_avx2(pl_kernels *set)
-{
-#define PL_FILL(op) set->op = pl_avx2_##op;
-    PL_KERNEL_TABLE(PL_FILL)
-#undef PL_FILL
-    set->peak = pl_avx2_peak;
-    set->read = pl_avx2_read;
-    set->name = "avx2";
-    set->arithmetic = PL_ARITHMETIC_FUSED;
-}
-
-static void overlay_avx512(pl_kernels *set)
-{
-#define PL_FILL(op) set->op = pl_avx512_##op;
-    PL_KERNEL_TABLE(PL_FILL)
-#undef PL_FILL
-    set->peak = pl_avx512_peak;
-    set->read = pl_avx512_read;
-    set->name = "avx512";
-    set->arithmetic = PL_ARITHMETIC_FUSED;
-}
-#elif PL_HAVE_ARM64
-static void overlay_neon(pl_kernels *set)
-{
-#define PL_FILL(op) set->op = pl_neon_##op;
-    PL_KERNEL_TABLE(PL_FILL)
-#undef PL_FILL
-    set->peak = pl_neon_peak;
-    set->read = pl_neon_read;
-    set->name = "neon";
-    set->arithmetic = PL_ARITHMETIC_FUSED;
-}
-#endif
 
 const char *pl_arithmetic_name(uint64_t arithmetic)
 {
