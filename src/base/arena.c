@@ -57,13 +57,28 @@ pl_heap pl_heap_make(size_t limit_bytes)
     return (pl_heap){ .limit_bytes = limit_bytes };
 }
 
+/* A spare chunk that is large enough, or NULL. */
+static struct pl_heap_chunk *take_spare(pl_heap *heap, size_t need)
+{
+    struct pl_heap_chunk **link = &heap->spare;
+    while (*link && (*link)->size_bytes < need)
+        link = &(*link)->next;
+    struct pl_heap_chunk *chunk = *link;
+    if (chunk)
+        *link = chunk->next;
+    return chunk;
+}
+
 static struct pl_heap_chunk *add_chunk(pl_heap *heap, size_t need)
 {
     size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
-    struct pl_heap_chunk *chunk = malloc(sizeof *chunk + size);
-    if (!chunk)
-        return NULL;
-    chunk->size_bytes = size;
+    struct pl_heap_chunk *chunk = take_spare(heap, need);
+    if (!chunk) {
+        chunk = malloc(sizeof *chunk + size);
+        if (!chunk)
+            return NULL;
+        chunk->size_bytes = size;
+    }
     chunk->used_bytes = 0;
     chunk->next = heap->chunks;
     heap->chunks = chunk;
@@ -140,14 +155,31 @@ void pl_heap_seal(pl_heap *heap)
     heap->sealed = 1;
 }
 
-void pl_heap_close(pl_heap *heap)
+void pl_heap_empty(pl_heap *heap)
 {
-    struct pl_heap_chunk *chunk = heap->chunks;
+    PL_CHECK(!heap->sealed);
+    while (heap->chunks) {
+        struct pl_heap_chunk *chunk = heap->chunks;
+        heap->chunks = chunk->next;
+        chunk->next = heap->spare;
+        heap->spare = chunk;
+    }
+    heap->taken_bytes = 0;
+}
+
+static void free_chunks(struct pl_heap_chunk *chunk)
+{
     while (chunk) {
         struct pl_heap_chunk *next = chunk->next;
         free(chunk);
         chunk = next;
     }
+}
+
+void pl_heap_close(pl_heap *heap)
+{
+    free_chunks(heap->chunks);
+    free_chunks(heap->spare);
     *heap = (pl_heap){ .limit_bytes = heap->limit_bytes };
 }
 

@@ -21,7 +21,8 @@
 
 typedef struct pl_heap {
     struct pl_heap_chunk *chunks;
-    size_t limit_bytes; /* of everything taken */
+    struct pl_heap_chunk *spare; /* what pl_heap_empty kept */
+    size_t limit_bytes;          /* of everything taken */
     size_t taken_bytes;
     int sealed;
 } pl_heap;
@@ -48,6 +49,9 @@ PL_MUST_CHECK pl_status pl_heap_text(pl_heap *heap, const char **out,
                                      pl_error *err);
 
 void pl_heap_seal(pl_heap *heap);
+/* Takes everything back, and keeps it for what is taken next: for work that is
+ * done many times over. */
+void pl_heap_empty(pl_heap *heap);
 void pl_heap_close(pl_heap *heap); /* gives everything back */
 
 /* Makes the C library give back to the system what it keeps of memory that was

@@ -1,5 +1,7 @@
 /* fit.c: the search for the fastest layout that fits the budget.
  *
+ * If the smallest layout doesn't fit, none does. If it does:
+ *
  *   for each micro-batch that divides the batch        (search_micro)
  *     for each of up to three sizes of chunks
  *       bisection over the levels of the layers        (search_levels)
@@ -14,10 +16,13 @@
  *   12    3 3 3 3    fewest bytes, slowest   before, so the first that fits is
  *                                            found by bisection.
  *
- * In a small model, where the fixed cost of the steps is 5 % of an update or
+ * A level says how much of a layer is computed again (docs/memory.md). In a
+ * small model, where the fixed cost of the steps is 5 % of an update or
  * more, a higher level may be faster: there the later candidates in which all
  * layers have one level are tried too. Of layouts that are equally fast, within
- * 0.5 %, the smallest is taken. */
+ * 0.5 %, the smallest is taken. With fit = 'exact' only the config's own layout
+ * is priced; with memory = 'auto' advise/runplan.c may search once more, below
+ * what other programs need. */
 #include "model/fit.h"
 #include "base/check.h"
 
@@ -58,7 +63,7 @@ typedef struct search {
     const pl_rates *rates;
     pl_fit *fit;
     uint8_t *levels; /* of the layout being tried */
-    size_t heap_bytes;
+    pl_heap *work;   /* for its step lists */
     pl_error *err;
 } search;
 
@@ -100,7 +105,6 @@ static size_t candidates(const search *s)
 static pl_status price(const search *s, size_t micro, int chunk, size_t q,
                        pl_fit_option *option)
 {
-    pl_heap heap = pl_heap_make(s->heap_bytes);
     pl_gpt gpt;
     pl_gpt_layout layout = *s->base;
     layout.micro = micro;
@@ -110,7 +114,8 @@ static pl_status price(const search *s, size_t micro, int chunk, size_t q,
     layout.pack_columns = smaller(layout.pack_columns, rows.packed);
     layout.levels = s->levels;
     set_levels(s, q);
-    pl_status status = pl_gpt_make_training(&gpt, s->shape, &layout, &heap,
+    pl_heap_empty(s->work);
+    pl_status status = pl_gpt_make_training(&gpt, s->shape, &layout, s->work,
                                             s->err);
     if (!status) {
         option->layout = layout;
@@ -122,7 +127,6 @@ static pl_status price(const search *s, size_t micro, int chunk, size_t q,
                                       gpt.graph.programs[PL_TRAIN].loop_steps) *
                              s->rates->barrier_seconds / option->update_seconds;
     }
-    pl_heap_close(&heap);
     return status;
 }
 
@@ -136,12 +140,6 @@ static void keep(const search *s, pl_fit_option *slot,
     slot->layout.levels = levels;
 }
 
-static void note_smallest(const search *s, const pl_fit_option *option)
-{
-    if (option->arena_bytes < s->fit->smallest.arena_bytes)
-        keep(s, &s->fit->smallest, option);
-}
-
 /* The fastest candidate that fits, for one micro-batch and size of chunks. */
 static pl_status search_levels(const search *s, size_t micro, int chunk,
                                pl_fit_option *best, int *found)
@@ -149,11 +147,8 @@ static pl_status search_levels(const search *s, size_t micro, int chunk,
     size_t low = 0, high = candidates(s) - 1, budget = s->wish->budget_bytes;
     *found = 0;
     pl_status status = price(s, micro, chunk, high, best);
-    if (status)
+    if (status || best->arena_bytes > budget)
         return status;
-    note_smallest(s, best);
-    if (best->arena_bytes > budget)
-        return PL_OK;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         status = price(s, micro, chunk, middle, best);
@@ -241,48 +236,71 @@ static pl_status take_levels(pl_fit_option *option, size_t L, pl_heap *heap,
     return status;
 }
 
-static pl_status search_all(search *s)
+/* fit = 'exact': the config's own layout, whether it fits or not. */
+static pl_status take_literally(search *s)
 {
-    size_t batch = s->base->batch;
-    if (s->wish->literal) {
+    pl_fit_option option;
+    pl_fit_wish literal = *s->wish;
+    literal.keep_levels = 1;
+    s->wish = &literal;
+    pl_status status = price(s, s->base->micro, 0, 0, &option);
+    if (status)
+        return status;
+    keep(s, &s->fit->chosen, &option);
+    keep(s, &s->fit->smallest, &option);
+    s->fit->fits = option.arena_bytes <= literal.budget_bytes;
+    return PL_OK;
+}
+
+static pl_status find_smallest(search *s, pl_fit_option *smallest)
+{
+    /* One sequence at a time; or, if the batch has only a few, all of them:
+     * then no input gradients wait for the rest of the batch (the buffer
+     * "carry"), which saves more than the activations of the other sequences
+     * take. */
+    enum { FEW = 4 };
+    const size_t batch = s->base->batch, micros[] = { 1, batch };
+    const int most = batch > 1 && batch <= FEW ? 2 : 1;
+    smallest->arena_bytes = SIZE_MAX;
+    for (int i = 0; i < most; i++) {
         pl_fit_option option;
-        pl_fit_wish literal = *s->wish;
-        literal.keep_levels = 1;
-        s->wish = &literal;
-        pl_status status = price(s, s->base->micro, 0, 0, &option);
+        pl_status status = price(s, micros[i],
+                                 micros[i] == 1 ? CHUNKS - 1 : CHUNKS - 2,
+                                 candidates(s) - 1, &option);
         if (status)
             return status;
-        keep(s, &s->fit->chosen, &option);
-        keep(s, &s->fit->smallest, &option);
-        s->fit->fits = option.arena_bytes <= literal.budget_bytes;
-        return PL_OK;
-    }
-    for (size_t micro = 1; micro <= batch; micro++) {
-        if (batch % micro != 0 || (s->wish->micro && micro != s->wish->micro))
-            continue;
-        pl_status status = search_micro(s, micro);
-        if (status)
-            return status;
-    }
-    if (!s->fit->fits) {
-        memcpy(s->levels, s->fit->smallest.layout.levels, s->shape->L);
-        keep(s, &s->fit->chosen, &s->fit->smallest);
+        if (option.arena_bytes < smallest->arena_bytes)
+            keep(s, smallest, &option);
     }
     return PL_OK;
+}
+
+static pl_status search_all(search *s)
+{
+    const size_t batch = s->base->batch;
+    pl_status status = find_smallest(s, &s->fit->smallest);
+    if (!status && s->fit->smallest.arena_bytes > s->wish->budget_bytes)
+        keep(s, &s->fit->chosen, &s->fit->smallest); /* and none fits */
+    else
+        for (size_t micro = 1; micro <= batch && !status; micro++)
+            if (batch % micro == 0)
+                status = search_micro(s, micro);
+    return status;
 }
 
 pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
                         const pl_gpt_layout *base, const pl_fit_wish *wish,
                         const pl_rates *rates, pl_heap *heap, pl_error *err)
 {
+    pl_heap work = pl_heap_make(heap->limit_bytes);
     search s = { .shape = shape,
                  .base = base,
                  .wish = wish,
                  .rates = rates,
                  .fit = fit,
-                 .heap_bytes = heap->limit_bytes,
+                 .work = &work,
                  .err = err };
-    *fit = (pl_fit){ .smallest = { .arena_bytes = SIZE_MAX } };
+    *fit = (pl_fit){ 0 };
     pl_status status = pl_heap_take(heap, &s.levels, shape->L, 1, err);
     if (!status)
         status = take_levels(&fit->chosen, shape->L, heap, err);
@@ -291,14 +309,8 @@ pl_status pl_fit_search(pl_fit *fit, const pl_shape *shape,
     if (!status)
         status = take_levels(&fit->smallest, shape->L, heap, err);
     if (!status)
-        status = search_all(&s);
-    if (status || !fit->fits || wish->literal)
-        return status;
-    /* a search that found a layout early has not tried the small ones */
-    pl_fit_option smallest;
-    status = pl_fit_smallest(&smallest, shape, base, wish, rates, heap, err);
-    if (!status && smallest.arena_bytes < fit->smallest.arena_bytes)
-        fit->smallest = smallest;
+        status = wish->literal ? take_literally(&s) : search_all(&s);
+    pl_heap_close(&work);
     return status;
 }
 
@@ -306,27 +318,18 @@ pl_status pl_fit_smallest(pl_fit_option *smallest, const pl_shape *shape,
                           const pl_gpt_layout *base, const pl_fit_wish *wish,
                           const pl_rates *rates, pl_heap *heap, pl_error *err)
 {
-    /* One sequence at a time; or, if the batch has only a few, all of them:
-     * then no input gradients wait for the rest of the batch (the buffer
-     * "carry"), which saves more than the activations of the other sequences
-     * take. */
-    enum { FEW = 4 };
-    const size_t micros[] = { 1, base->batch };
-    const int most = base->batch > 1 && base->batch <= FEW ? 2 : 1;
+    pl_heap work = pl_heap_make(heap->limit_bytes);
     search s = { .shape = shape,
                  .base = base,
                  .wish = wish,
                  .rates = rates,
-                 .heap_bytes = heap->limit_bytes,
+                 .work = &work,
                  .err = err };
-    *smallest = (pl_fit_option){ .arena_bytes = SIZE_MAX };
     pl_status status = pl_heap_take(heap, &s.levels, shape->L, 1, err);
-    for (int i = 0; i < most && !status; i++) {
-        pl_fit_option option;
-        status = price(&s, micros[i], micros[i] == 1 ? CHUNKS - 1 : CHUNKS - 2,
-                       candidates(&s) - 1, &option);
-        if (!status && option.arena_bytes < smallest->arena_bytes)
-            *smallest = option;
-    }
+    if (!status)
+        status = take_levels(smallest, shape->L, heap, err);
+    if (!status)
+        status = find_smallest(&s, smallest);
+    pl_heap_close(&work);
     return status;
 }

@@ -13,7 +13,6 @@
 typedef struct pl_fit_wish {
     size_t budget_bytes; /* of the arena; SIZE_MAX: no limit */
     size_t batches;      /* per update */
-    size_t micro;        /* the only micro-batch to try; 0: each that divides */
     int literal;         /* fit = 'exact': the config's own layout */
     int keep_levels;     /* grad_checkpoint was set: only the rest is free */
     int no_products;     /* grad_checkpoint = False: levels that compute no

@@ -126,6 +126,27 @@ static void a_heap_gives_its_limit_and_not_a_byte_more(void **state)
     take(1, 1000);
 }
 
+static void an_emptied_heap_gives_the_same_memory_again(void **state)
+{
+    (void)state;
+    const size_t sizes[3] = { 10000, 120000, 130000 };
+    unsigned char *first[3] = { NULL };
+    heap = pl_heap_make(400000);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 3; i++) {
+            unsigned char *memory = take(sizes[i], 1);
+            assert_true(all_are(memory, sizes[i], 0));
+            memset(memory, 0xA5, sizes[i]);
+            assert_true(round == 0 || memory == first[i]);
+            first[i] = memory;
+        }
+        assert_int_equal(heap.taken_bytes, 260000);
+        pl_heap_empty(&heap);
+        assert_int_equal(heap.taken_bytes, 0);
+    }
+    take(400000, 1); /* what is kept counts for nothing, and is too small */
+}
+
 static void no_two_requests_share_a_byte(void **state)
 {
     (void)state;
@@ -510,6 +531,7 @@ int main(void)
         TEST(memory_from_a_heap_is_zeroed_and_aligned_for_anything),
         TEST(a_zero_sized_request_yields_a_pointer),
         TEST(a_heap_gives_its_limit_and_not_a_byte_more),
+        TEST(an_emptied_heap_gives_the_same_memory_again),
         TEST(no_two_requests_share_a_byte),
         TEST(a_size_that_overflows_is_refused),
         TEST(a_system_without_memory_is_an_error),
