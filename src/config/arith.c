@@ -5,17 +5,17 @@
 #include <string.h>
 
 static const char *const signs[] = {
-    [PL_OP_ADD] = "+",           [PL_OP_SUBTRACT] = "-",
-    [PL_OP_MULTIPLY] = "*",      [PL_OP_DIVIDE] = "/",
-    [PL_OP_FLOOR_DIVIDE] = "//", [PL_OP_MODULO] = "%",
-    [PL_OP_POWER] = "**",        [PL_OP_SHIFT_LEFT] = "<<",
-    [PL_OP_SHIFT_RIGHT] = ">>",  [PL_OP_BIT_AND] = "&",
-    [PL_OP_BIT_XOR] = "^",       [PL_OP_BIT_OR] = "|",
-    [PL_OP_LESS] = "<",          [PL_OP_LESS_EQUAL] = "<=",
-    [PL_OP_GREATER] = ">",       [PL_OP_GREATER_EQUAL] = ">=",
-    [PL_OP_EQUAL] = "==",        [PL_OP_NOT_EQUAL] = "!=",
-    [PL_OP_IN] = "in",           [PL_OP_NOT_IN] = "not in",
-    [PL_OP_IS] = "is",           [PL_OP_IS_NOT] = "is not",
+    [PL_PY_ADD] = "+",           [PL_PY_SUBTRACT] = "-",
+    [PL_PY_MULTIPLY] = "*",      [PL_PY_DIVIDE] = "/",
+    [PL_PY_FLOOR_DIVIDE] = "//", [PL_PY_MODULO] = "%",
+    [PL_PY_POWER] = "**",        [PL_PY_SHIFT_LEFT] = "<<",
+    [PL_PY_SHIFT_RIGHT] = ">>",  [PL_PY_BIT_AND] = "&",
+    [PL_PY_BIT_XOR] = "^",       [PL_PY_BIT_OR] = "|",
+    [PL_PY_LESS] = "<",          [PL_PY_LESS_EQUAL] = "<=",
+    [PL_PY_GREATER] = ">",       [PL_PY_GREATER_EQUAL] = ">=",
+    [PL_PY_EQUAL] = "==",        [PL_PY_NOT_EQUAL] = "!=",
+    [PL_PY_IN] = "in",           [PL_PY_NOT_IN] = "not in",
+    [PL_PY_IS] = "is",           [PL_PY_IS_NOT] = "is not",
 };
 
 const char *pl_operator_sign(pl_operator op)
@@ -102,16 +102,16 @@ static pl_status combine_reals(pl_value *out, pl_operator op, double a,
 {
     double quotient = 0.0, remainder = 0.0;
     switch (op) {
-    case PL_OP_ADD:
+    case PL_PY_ADD:
         *out = pl_value_float(a + b);
         return PL_OK;
-    case PL_OP_SUBTRACT:
+    case PL_PY_SUBTRACT:
         *out = pl_value_float(a - b);
         return PL_OK;
-    case PL_OP_MULTIPLY:
+    case PL_PY_MULTIPLY:
         *out = pl_value_float(a * b);
         return PL_OK;
-    case PL_OP_POWER:
+    case PL_PY_POWER:
         return combine_power(out, a, b, err);
     default:
         break;
@@ -119,8 +119,8 @@ static pl_status combine_reals(pl_value *out, pl_operator op, double a,
     if (b == 0.0)
         return by_zero(err);
     floor_divide(a, b, &quotient, &remainder);
-    *out = pl_value_float(op == PL_OP_DIVIDE         ? a / b
-                          : op == PL_OP_FLOOR_DIVIDE ? quotient
+    *out = pl_value_float(op == PL_PY_DIVIDE         ? a / b
+                          : op == PL_PY_FLOOR_DIVIDE ? quotient
                                                      : remainder);
     return PL_OK;
 }
@@ -147,7 +147,7 @@ static pl_status shift(pl_value *out, pl_operator op, int64_t a, int64_t b,
 {
     if (b < 0)
         return pl_fail(err, PL_E_CONFIG, "a negative shift");
-    if (op == PL_OP_SHIFT_RIGHT) { /* towards minus infinity */
+    if (op == PL_PY_SHIFT_RIGHT) { /* towards minus infinity */
         *out = pl_value_int(b > 62 ? (a < 0 ? -1 : 0)
                                    : (a < 0 ? ~(~a >> b) : a >> b));
         return PL_OK;
@@ -166,42 +166,42 @@ static pl_status combine_wholes(pl_value *out, pl_operator op, int64_t a,
     int64_t result = 0;
     bool fits = true;
     switch (op) {
-    case PL_OP_ADD:
+    case PL_PY_ADD:
         fits = !__builtin_add_overflow(a, b, &result);
         break;
-    case PL_OP_SUBTRACT:
+    case PL_PY_SUBTRACT:
         fits = !__builtin_sub_overflow(a, b, &result);
         break;
-    case PL_OP_MULTIPLY:
+    case PL_PY_MULTIPLY:
         fits = !__builtin_mul_overflow(a, b, &result);
         break;
-    case PL_OP_POWER:
+    case PL_PY_POWER:
         if (b < 0)
             return combine_power(out, (double)a, (double)b, err);
         return whole_power(out, a, b, err);
-    case PL_OP_DIVIDE:
+    case PL_PY_DIVIDE:
         return combine_reals(out, op, (double)a, (double)b, err);
-    case PL_OP_FLOOR_DIVIDE:
-    case PL_OP_MODULO:
+    case PL_PY_FLOOR_DIVIDE:
+    case PL_PY_MODULO:
         if (b == 0)
             return by_zero(err);
         if (b == -1) { /* INT64_MIN / -1 traps */
-            fits = op == PL_OP_MODULO || !__builtin_sub_overflow(0, a, &result);
+            fits = op == PL_PY_MODULO || !__builtin_sub_overflow(0, a, &result);
             break;
         }
         bool round_down = a % b != 0 && (a % b < 0) != (b < 0);
-        if (op == PL_OP_MODULO)
+        if (op == PL_PY_MODULO)
             result = a % b + (round_down ? b : 0);
         else
             result = a / b - (round_down ? 1 : 0);
         break;
-    case PL_OP_SHIFT_LEFT:
-    case PL_OP_SHIFT_RIGHT:
+    case PL_PY_SHIFT_LEFT:
+    case PL_PY_SHIFT_RIGHT:
         return shift(out, op, a, b, err);
-    case PL_OP_BIT_AND:
+    case PL_PY_BIT_AND:
         result = a & b;
         break;
-    case PL_OP_BIT_XOR:
+    case PL_PY_BIT_XOR:
         result = a ^ b;
         break;
     default:
@@ -277,22 +277,22 @@ static bool is_sequence(const pl_value *value)
 pl_status pl_value_combine(pl_value *out, pl_operator op, const pl_value *a,
                            const pl_value *b, pl_heap *heap, pl_error *err)
 {
-    if (op >= PL_OP_LESS)
+    if (op >= PL_PY_LESS)
         return pl_value_compare(out, op, a, b, err);
     if (is_whole(a) && is_whole(b))
         return combine_wholes(out, op, whole_of(a), whole_of(b), err);
-    if (is_number(a) && is_number(b) && op <= PL_OP_POWER)
+    if (is_number(a) && is_number(b) && op <= PL_PY_POWER)
         return combine_reals(out, op, real_of(a), real_of(b), err);
-    if (op == PL_OP_ADD && a->kind == PL_VALUE_TEXT && b->kind == a->kind)
+    if (op == PL_PY_ADD && a->kind == PL_VALUE_TEXT && b->kind == a->kind)
         return join_texts(out, a->text, 1, b->text, heap, err);
-    if (op == PL_OP_ADD && a->kind == PL_VALUE_LIST && b->kind == a->kind &&
+    if (op == PL_PY_ADD && a->kind == PL_VALUE_LIST && b->kind == a->kind &&
         a->tuple == b->tuple)
         return join_lists(out, a, 1, b, heap, err);
-    if (op == PL_OP_MULTIPLY && is_sequence(a) && is_whole(b))
+    if (op == PL_PY_MULTIPLY && is_sequence(a) && is_whole(b))
         return repeat(out, a, whole_of(b), heap, err);
-    if (op == PL_OP_MULTIPLY && is_sequence(b) && is_whole(a))
+    if (op == PL_PY_MULTIPLY && is_sequence(b) && is_whole(a))
         return repeat(out, b, whole_of(a), heap, err);
-    if (op == PL_OP_MODULO && a->kind == PL_VALUE_TEXT)
+    if (op == PL_PY_MODULO && a->kind == PL_VALUE_TEXT)
         return pl_value_percent(out, a->text, b, heap, err);
     return pl_fail(err, PL_E_CONFIG, "%s %s %s is not defined here",
                    pl_value_kind_name(a->kind), signs[op],
@@ -302,7 +302,7 @@ pl_status pl_value_combine(pl_value *out, pl_operator op, const pl_value *a,
 pl_status pl_value_negate(pl_value *out, const pl_value *a, pl_error *err)
 {
     if (is_whole(a))
-        return combine_wholes(out, PL_OP_SUBTRACT, 0, whole_of(a), err);
+        return combine_wholes(out, PL_PY_SUBTRACT, 0, whole_of(a), err);
     if (a->kind != PL_VALUE_FLOAT)
         return pl_fail(err, PL_E_CONFIG, "a sign needs a number, found %s",
                        pl_value_kind_name(a->kind));

@@ -220,12 +220,12 @@ static bool is_augmented(const pl_parser *parser, pl_operator *op)
         const char *sign;
         pl_operator op;
     } known[] = {
-        { "+=", PL_OP_ADD },           { "-=", PL_OP_SUBTRACT },
-        { "*=", PL_OP_MULTIPLY },      { "/=", PL_OP_DIVIDE },
-        { "//=", PL_OP_FLOOR_DIVIDE }, { "%=", PL_OP_MODULO },
-        { "**=", PL_OP_POWER },        { "<<=", PL_OP_SHIFT_LEFT },
-        { ">>=", PL_OP_SHIFT_RIGHT },  { "&=", PL_OP_BIT_AND },
-        { "|=", PL_OP_BIT_OR },        { "^=", PL_OP_BIT_XOR },
+        { "+=", PL_PY_ADD },           { "-=", PL_PY_SUBTRACT },
+        { "*=", PL_PY_MULTIPLY },      { "/=", PL_PY_DIVIDE },
+        { "//=", PL_PY_FLOOR_DIVIDE }, { "%=", PL_PY_MODULO },
+        { "**=", PL_PY_POWER },        { "<<=", PL_PY_SHIFT_LEFT },
+        { ">>=", PL_PY_SHIFT_RIGHT },  { "&=", PL_PY_BIT_AND },
+        { "|=", PL_PY_BIT_OR },        { "^=", PL_PY_BIT_XOR },
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (pl_parser_sees(parser, known[i].sign)) {

@@ -155,11 +155,11 @@ static pl_status absolute(const arguments *a, pl_value *out, pl_error *err)
         *out = pl_value_float(fabs(value->real));
         return PL_OK;
     }
-    pl_status status = pl_value_compare(&negative, PL_OP_LESS, value, &zero,
+    pl_status status = pl_value_compare(&negative, PL_PY_LESS, value, &zero,
                                         err);
     if (status != PL_OK)
         return status;
-    return pl_value_combine(out, negative.flag ? PL_OP_SUBTRACT : PL_OP_ADD,
+    return pl_value_combine(out, negative.flag ? PL_PY_SUBTRACT : PL_PY_ADD,
                             &zero, value, a->heap, err);
 }
 
@@ -204,8 +204,8 @@ static pl_status rounded(const arguments *a, pl_value *out, pl_error *err)
 /* min and max of the arguments, or of the items of the only one. */
 static pl_status extreme(const arguments *a, pl_value *out, pl_error *err)
 {
-    const pl_operator op = strcmp(a->call->what, "min") == 0 ? PL_OP_LESS
-                                                             : PL_OP_GREATER;
+    const pl_operator op = strcmp(a->call->what, "min") == 0 ? PL_PY_LESS
+                                                             : PL_PY_GREATER;
     const pl_value *items = a->call->args;
     size_t count = a->call->count;
     if (count == 1 && items[0].kind != PL_VALUE_LIST)
@@ -240,7 +240,7 @@ static pl_status sum(const arguments *a, pl_value *out, pl_error *err)
         pl_value before = *out;
         if (list->items[i].kind == PL_VALUE_FLOAT)
             return decline(err); /* newer Pythons compensate */
-        pl_status status = pl_value_combine(out, PL_OP_ADD, &before,
+        pl_status status = pl_value_combine(out, PL_PY_ADD, &before,
                                             &list->items[i], a->heap, err);
         if (status != PL_OK)
             return status;

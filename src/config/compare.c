@@ -118,29 +118,29 @@ pl_status pl_value_compare(pl_value *out, pl_operator op, const pl_value *a,
     int sign = 0;
     pl_status status = PL_OK;
     switch (op) {
-    case PL_OP_EQUAL:
-    case PL_OP_NOT_EQUAL:
-        yes = equal(a, b) == (op == PL_OP_EQUAL);
+    case PL_PY_EQUAL:
+    case PL_PY_NOT_EQUAL:
+        yes = equal(a, b) == (op == PL_PY_EQUAL);
         break;
-    case PL_OP_IN:
-    case PL_OP_NOT_IN:
+    case PL_PY_IN:
+    case PL_PY_NOT_IN:
         status = contains(&yes, op, a, b, err);
-        yes ^= op == PL_OP_NOT_IN;
+        yes ^= op == PL_PY_NOT_IN;
         break;
-    case PL_OP_IS:
-    case PL_OP_IS_NOT:
+    case PL_PY_IS:
+    case PL_PY_IS_NOT:
         status = same(&yes, op, a, b, err);
-        yes ^= op == PL_OP_IS_NOT;
+        yes ^= op == PL_PY_IS_NOT;
         break;
-    case PL_OP_LESS:
+    case PL_PY_LESS:
         status = order(&sign, op, a, b, err);
         yes = sign == -1;
         break;
-    case PL_OP_LESS_EQUAL:
+    case PL_PY_LESS_EQUAL:
         status = order(&sign, op, a, b, err);
         yes = sign == -1 || sign == 0;
         break;
-    case PL_OP_GREATER:
+    case PL_PY_GREATER:
         status = order(&sign, op, a, b, err);
         yes = sign == 1;
         break;

@@ -121,7 +121,8 @@ static const struct {
     [PL_EFFECT_TENSORS] = { "tensors", "refused: the weights or moments of the "
                                        "checkpoint are kept in another way" },
     [PL_EFFECT_MODEL] = { "model", "refused: it would be another model" },
-    [PL_EFFECT_DATA] = { "data", "refused unless the tokens are the same" },
+    [PL_EFFECT_DATA] = { "data", "refused unless it has as many tokens as "
+                                 "before, and the same tokenizer" },
     [PL_EFFECT_IDENTITY] = { "identity", "refused: it would be another run "
                                          "from its beginning" },
 };

@@ -79,8 +79,9 @@ typedef enum pl_effect {
     PL_EFFECT_TENSORS,    /* other numbers, held in other tensors than the
                            * checkpoint's: refused there */
     PL_EFFECT_MODEL,      /* another model: compared as a shape, refused */
-    PL_EFFECT_DATA, /* where the data is: its tokens are compared, not this */
-    PL_EFFECT_IDENTITY, /* which run it is: refused */
+    PL_EFFECT_DATA,       /* where the data is: the number of its tokens and its
+                           * tokenizer are compared, not this */
+    PL_EFFECT_IDENTITY,   /* which run it is: refused */
     PL_EFFECT_COUNT,
 } pl_effect;
 
@@ -158,9 +159,9 @@ X(INT, max_skipped, 10, 1, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,              \
 X(TEXT, dataset, "openwebtext", 0, 0, DATA, PL_FOR_TRAIN, DATA,                \
   "folder below data/ that holds train.bin and val.bin")                       \
 X(INT, batch_size, 12, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, DATA,            \
-  "sequences per micro-step")                                                  \
+  "sequences per batch")                                                       \
 X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, \
-  DATA, "micro-steps per update, of batch_size sequences each")                \
+  DATA, "batches per update, of batch_size sequences each")                    \
 X(INT, block_size, 1024, 1, PL_MAX_SIZE, MODEL, PL_FOR_TRAIN, DATA,            \
   "tokens per sequence, the longest context of the model")                     \
 X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, MODEL,                        \

@@ -100,7 +100,7 @@ static pl_status parse_power(pl_parser *parser, pl_value *out, pl_error *err)
     if (status == PL_OK)
         status = parse_sign(parser, &exponent, err);
     if (status == PL_OK)
-        status = pl_parser_combine(parser, at, PL_OP_POWER, out, &exponent,
+        status = pl_parser_combine(parser, at, PL_PY_POWER, out, &exponent,
                                    err);
     return status;
 }
@@ -128,7 +128,7 @@ static pl_status apply_sign(pl_parser *parser, char sign, size_t at,
         return pl_parser_unknown(parser, at, status, &why, out, err);
     *out = negated;
     return sign == '~'
-               ? pl_parser_combine(parser, at, PL_OP_SUBTRACT, out, &one, err)
+               ? pl_parser_combine(parser, at, PL_PY_SUBTRACT, out, &one, err)
                : PL_OK;
 }
 
@@ -168,12 +168,12 @@ typedef struct binary_operator {
 } binary_operator;
 
 static const binary_operator binaries[] = {
-    { "|", PL_OP_BIT_OR, 0 },       { "^", PL_OP_BIT_XOR, 1 },
-    { "&", PL_OP_BIT_AND, 2 },      { "<<", PL_OP_SHIFT_LEFT, 3 },
-    { ">>", PL_OP_SHIFT_RIGHT, 3 }, { "+", PL_OP_ADD, 4 },
-    { "-", PL_OP_SUBTRACT, 4 },     { "*", PL_OP_MULTIPLY, 5 },
-    { "/", PL_OP_DIVIDE, 5 },       { "//", PL_OP_FLOOR_DIVIDE, 5 },
-    { "%", PL_OP_MODULO, 5 },
+    { "|", PL_PY_BIT_OR, 0 },       { "^", PL_PY_BIT_XOR, 1 },
+    { "&", PL_PY_BIT_AND, 2 },      { "<<", PL_PY_SHIFT_LEFT, 3 },
+    { ">>", PL_PY_SHIFT_RIGHT, 3 }, { "+", PL_PY_ADD, 4 },
+    { "-", PL_PY_SUBTRACT, 4 },     { "*", PL_PY_MULTIPLY, 5 },
+    { "/", PL_PY_DIVIDE, 5 },       { "//", PL_PY_FLOOR_DIVIDE, 5 },
+    { "%", PL_PY_MODULO, 5 },
 };
 enum { BINARIES = sizeof binaries / sizeof *binaries, LEVELS = 6 };
 
@@ -209,15 +209,15 @@ static pl_status take_comparison(pl_parser *parser, pl_operator *op,
         const char *first, *second; /* second: NULL if there is none */
         pl_operator op, alone;      /* alone: without the second */
     } known[] = {
-        { "<", NULL, PL_OP_LESS, PL_OP_LESS },
-        { "<=", NULL, PL_OP_LESS_EQUAL, PL_OP_LESS_EQUAL },
-        { ">", NULL, PL_OP_GREATER, PL_OP_GREATER },
-        { ">=", NULL, PL_OP_GREATER_EQUAL, PL_OP_GREATER_EQUAL },
-        { "==", NULL, PL_OP_EQUAL, PL_OP_EQUAL },
-        { "!=", NULL, PL_OP_NOT_EQUAL, PL_OP_NOT_EQUAL },
-        { "in", NULL, PL_OP_IN, PL_OP_IN },
-        { "not", "in", PL_OP_NOT_IN, PL_OP_NOT_IN },
-        { "is", "not", PL_OP_IS_NOT, PL_OP_IS },
+        { "<", NULL, PL_PY_LESS, PL_PY_LESS },
+        { "<=", NULL, PL_PY_LESS_EQUAL, PL_PY_LESS_EQUAL },
+        { ">", NULL, PL_PY_GREATER, PL_PY_GREATER },
+        { ">=", NULL, PL_PY_GREATER_EQUAL, PL_PY_GREATER_EQUAL },
+        { "==", NULL, PL_PY_EQUAL, PL_PY_EQUAL },
+        { "!=", NULL, PL_PY_NOT_EQUAL, PL_PY_NOT_EQUAL },
+        { "in", NULL, PL_PY_IN, PL_PY_IN },
+        { "not", "in", PL_PY_NOT_IN, PL_PY_NOT_IN },
+        { "is", "not", PL_PY_IS_NOT, PL_PY_IS },
     };
     size_t i = 0;
     while (i < 9 && !pl_parser_sees(parser, known[i].first))
@@ -245,7 +245,7 @@ static pl_status parse_comparison(pl_parser *parser, pl_value *out,
     pl_value left = *out;
     bool found = false, first = true;
     while (status == PL_OK) {
-        pl_operator op = PL_OP_LESS;
+        pl_operator op = PL_PY_LESS;
         pl_value right, holds = left;
         size_t at = parser->token.begin;
         status = take_comparison(parser, &op, &found, err);
