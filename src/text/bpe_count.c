@@ -237,7 +237,7 @@ pl_status pl_count_unite(pl_bpe_counter *counter, int ith, pl_error *err)
     pl_count_worker *worker = &counter->workers[ith];
     pl_heap buffers = pl_heap_make(RESERVE_BYTES);
     pl_run_writer writer;
-    pl_run united;
+    pl_sorted_run united;
     if (worker->run_count < 2)
         return PL_OK;
     pl_status status = open_run(counter, ith, &buffers, &writer, err);
@@ -311,14 +311,14 @@ pl_status pl_count_spill(pl_bpe_counter *counter, int ith, pl_error *err)
     return PL_OK;
 }
 
-void pl_count_freeze(pl_bpe_counter *counter, int ith, pl_run *run)
+void pl_count_freeze(pl_bpe_counter *counter, int ith, pl_sorted_run *run)
 {
     pl_count_worker *worker = &counter->workers[ith];
     note_peak(worker, 0);
     sort(&worker->table);
-    *run = (pl_run){ .counts = worker->table.slots,
-                     .count = worker->table.used,
-                     .longest_bytes = worker->longest_bytes };
+    *run = (pl_sorted_run){ .counts = worker->table.slots,
+                            .count = worker->table.used,
+                            .longest_bytes = worker->longest_bytes };
 }
 
 /* ---- counting ---- */

@@ -23,7 +23,7 @@ typedef struct pl_count_worker {
     size_t long_limit; /* bytes in `longs` */
     uint32_t longest_bytes;
     uint64_t piece_count;
-    pl_run runs[PL_RUN_MOST + 1]; /* the last for the table in memory */
+    pl_sorted_run runs[PL_RUN_MOST + 1]; /* the last for the table in memory */
     size_t run_count, run_number, spilled;
     size_t peak_bytes;
     char apart[64]; /* no two threads write to one cache line */
@@ -43,7 +43,7 @@ PL_MUST_CHECK pl_status pl_count_unite(pl_bpe_counter *counter, int ith,
                                        pl_error *err);
 /* Sorts a thread's table where it is: a run in memory. The table can't be
  * used any more. */
-void pl_count_freeze(pl_bpe_counter *counter, int ith, pl_run *run);
+void pl_count_freeze(pl_bpe_counter *counter, int ith, pl_sorted_run *run);
 /* Gives the memory of the tables back. */
 void pl_count_release(pl_bpe_counter *counter);
 

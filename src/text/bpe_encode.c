@@ -8,11 +8,12 @@
  *   " lower" = " low" + "er"
  *
  * encode_piece goes from left to right and takes the longest token that may
- * follow the one before (pl_bpe_compatible). If none does, not even a shorter
- * one, the place is marked as a dead end, the last token is taken back, and the
- * next shorter one is tried there. Each place is marked once, so that the time
- * is linear in the length of the piece. The tokens are those that merging pairs
- * in the order of their ranks would give.
+ * follow the one before (pl_bpe_compatible: the two are what their bytes would
+ * be encoded as). If none does, not even a shorter one, the byte's position is
+ * marked as a dead end, the last token is taken back, and the next shorter one
+ * is tried there. Each position is marked once, so that the time is linear in
+ * the length of the piece. The tokens are those that merging pairs in the order
+ * of their ranks would give.
  *
  * The cache is a hash table with sets of two entries, one cache line each: a
  * new piece replaces the second entry, and moves to the first when it is found

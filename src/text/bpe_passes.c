@@ -6,12 +6,13 @@
  *      v
  *   pieces-1:  2 "in t o"                         the two files take turns
  *
+ * Pieces that have become one token are left out: they have no pair any more.
+ *
  * The table of pairs, with their counts, is in memory. Before each pass the
  * most frequent pairs are taken from its queue, as many as one pass can join
  * without one of them changing the count of another (bpe_passes.h says why that
  * is right): this is the batch. The pass reads one file, joins these pairs,
  * updates the counts of the pairs around each place, and writes the other file.
- * Pieces that have become one token are left out: they have no pair any more.
  *
  * A file has for each piece its count, then each token + 1, then 0, all of them
  * as varints (LEB128: seven bits to a byte, the lowest first). */

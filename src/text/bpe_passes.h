@@ -21,7 +21,7 @@
 
 typedef struct pl_bpe_passes {
     const pl_bpe_train_options *options; /* its folder has the file */
-    const pl_run *runs;                  /* the pieces and their counts */
+    const pl_sorted_run *runs;           /* the pieces and their counts */
     size_t run_count;
     pl_pairs *pairs;      /* empty */
     uint16_t *lengths;    /* of each token, in bytes; filled for new ones */

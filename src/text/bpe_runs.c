@@ -109,7 +109,8 @@ pl_status pl_run_write(pl_run_writer *writer, const pl_run_count *count,
     return status ? status : put(writer, count->bytes->text, length, err);
 }
 
-pl_status pl_run_writer_close(pl_run_writer *writer, pl_run *run, pl_error *err)
+pl_status pl_run_writer_close(pl_run_writer *writer, pl_sorted_run *run,
+                              pl_error *err)
 {
     pl_status status = pl_file_append(&writer->file, writer->buffer,
                                       writer->used, err);
@@ -117,8 +118,8 @@ pl_status pl_run_writer_close(pl_run_writer *writer, pl_run *run, pl_error *err)
         pl_run_writer_discard(writer);
         return status;
     }
-    *run = (pl_run){ .path = writer->path,
-                     .longest_bytes = writer->longest_bytes };
+    *run = (pl_sorted_run){ .path = writer->path,
+                            .longest_bytes = writer->longest_bytes };
     status = pl_file_close(&writer->file, err);
     if (status)
         pl_file_remove_quietly(run->path);
@@ -134,7 +135,7 @@ void pl_run_writer_discard(pl_run_writer *writer)
 
 typedef struct source {
     pl_run_count now; /* count 0: at its end */
-    const pl_run *run;
+    const pl_sorted_run *run;
     size_t at; /* in memory: the next; in a file's buffer: the next byte */
     pl_file file;
     char *buffer;
@@ -222,7 +223,7 @@ static pl_status next(source *s, pl_error *err)
     return PL_OK;
 }
 
-static pl_status open_source(source *s, const pl_run *run, pl_heap *heap,
+static pl_status open_source(source *s, const pl_sorted_run *run, pl_heap *heap,
                              pl_error *err)
 {
     size_t longest = run->longest_bytes;
@@ -301,8 +302,9 @@ static pl_status unite(source **heap, size_t count, pl_heap *room,
     return status;
 }
 
-pl_status pl_run_merge(const pl_run *runs, size_t count, size_t limit_bytes,
-                       pl_run_take *take, void *context, pl_error *err)
+pl_status pl_run_merge(const pl_sorted_run *runs, size_t count,
+                       size_t limit_bytes, pl_run_take *take, void *context,
+                       pl_error *err)
 {
     pl_heap room = pl_heap_make(limit_bytes);
     source *sources, **heap;
@@ -312,7 +314,7 @@ pl_status pl_run_merge(const pl_run *runs, size_t count, size_t limit_bytes,
     if (!status)
         status = pl_heap_take(&room, &heap, count, sizeof(source *), err);
     for (; !status && opened < count; opened++) {
-        const pl_run *run = &runs[opened];
+        const pl_sorted_run *run = &runs[opened];
         heap[opened] = &sources[opened];
         longest = run->longest_bytes > longest ? run->longest_bytes : longest;
         status = open_source(&sources[opened], run, &room, err);

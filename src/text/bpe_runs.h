@@ -33,12 +33,12 @@ const char *pl_run_text(const pl_run_count *count,
 
 /* ---- files ---- */
 
-typedef struct pl_run {
+typedef struct pl_sorted_run {
     const char *path; /* NULL: in memory */
     const pl_run_count *counts;
     size_t count;
     uint32_t longest_bytes;
-} pl_run;
+} pl_sorted_run;
 
 typedef struct pl_run_writer {
     const char *path;
@@ -55,8 +55,8 @@ PL_MUST_CHECK pl_status pl_run_writer_open(pl_run_writer *writer,
 PL_MUST_CHECK pl_status pl_run_write(pl_run_writer *writer,
                                      const pl_run_count *count, pl_error *err);
 /* Fills `run`. On failure the file is gone. */
-PL_MUST_CHECK pl_status pl_run_writer_close(pl_run_writer *writer, pl_run *run,
-                                            pl_error *err);
+PL_MUST_CHECK pl_status pl_run_writer_close(pl_run_writer *writer,
+                                            pl_sorted_run *run, pl_error *err);
 void pl_run_writer_discard(pl_run_writer *writer);
 
 /* ---- the union ---- */
@@ -66,7 +66,7 @@ typedef pl_status pl_run_take(void *context, const pl_run_count *count,
 
 /* Calls `take` for each different piece, in order, with the sum of its counts.
  * Buffers come from a heap of `limit_bytes`, given back at the end. */
-PL_MUST_CHECK pl_status pl_run_merge(const pl_run *runs, size_t count,
+PL_MUST_CHECK pl_status pl_run_merge(const pl_sorted_run *runs, size_t count,
                                      size_t limit_bytes, pl_run_take *take,
                                      void *context, pl_error *err);
 

@@ -254,8 +254,8 @@ static pl_status take_cells(trainer *t, const totals *sum)
 }
 
 /* All runs of all threads, in memory or not. */
-static pl_status gather(pl_bpe_counter *counter, pl_run *runs, size_t *count,
-                        pl_error *err)
+static pl_status gather(pl_bpe_counter *counter, pl_sorted_run *runs,
+                        size_t *count, pl_error *err)
 {
     size_t files = 0;
     int threads = counter->options->threads;
@@ -291,7 +291,7 @@ static uint64_t table_bytes(const pl_bpe_counter *counter)
 }
 
 /* The tables go to files, to make space for what is to come. */
-static pl_status make_space(pl_bpe_counter *counter, pl_run *runs,
+static pl_status make_space(pl_bpe_counter *counter, pl_sorted_run *runs,
                             size_t *count, pl_error *err)
 {
     int threads = counter->options->threads;
@@ -328,7 +328,7 @@ static pl_status chain_all(trainer *t)
 
 /* All pieces into cells, and merged there. */
 static pl_status merge_in_memory(trainer *t, pl_bpe_counter *counter,
-                                 const totals *sum, const pl_run *runs,
+                                 const totals *sum, const pl_sorted_run *runs,
                                  size_t count)
 {
     const pl_bpe_train_options *options = counter->options;
@@ -348,7 +348,7 @@ static pl_status merge_in_memory(trainer *t, pl_bpe_counter *counter,
 }
 
 static pl_status merge_on_disk(trainer *t, pl_bpe_counter *counter,
-                               const pl_run *runs, size_t count)
+                               const pl_sorted_run *runs, size_t count)
 {
     const pl_bpe_train_options *options = counter->options;
     size_t held = t->heap.taken_bytes + pl_bpe_passes_bytes(t->merge_limit);
@@ -385,8 +385,8 @@ static void let_go(trainer *t)
 /* In memory if all pieces may lie there; if then the pairs don't fit beside
  * them, on the disk after all. */
 static pl_status merge_runs(trainer *t, pl_bpe_counter *counter,
-                            const totals *sum, const pl_run *runs, size_t count,
-                            int fits)
+                            const totals *sum, const pl_sorted_run *runs,
+                            size_t count, int fits)
 {
     trainer again = *t;
     pl_status status = take_tokens(t);
@@ -407,7 +407,7 @@ static pl_status work(trainer *t, pl_bpe_counter *counter, totals *sum)
 {
     const pl_bpe_train_options *options = counter->options;
     pl_heap names = pl_heap_make(SIZE_MAX / 4);
-    pl_run *runs;
+    pl_sorted_run *runs;
     size_t count;
     int fits = 0;
     pl_status status = pl_heap_take(

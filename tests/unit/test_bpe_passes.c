@@ -86,9 +86,9 @@ static pl_status in_passes(const char *text, size_t bytes, size_t pair_bytes,
     static pl_run_count counts[TEXT_BYTES];
     static uint16_t lengths[PL_BPE_BYTES + MERGES];
     pl_bpe_train_options options = options_for(PL_BPE_BYTES + MERGES);
-    pl_run run = { .counts = counts,
-                   .count = cut(text, bytes, counts),
-                   .longest_bytes = TEXT_BYTES };
+    pl_sorted_run run = { .counts = counts,
+                          .count = cut(text, bytes, counts),
+                          .longest_bytes = TEXT_BYTES };
     pl_pairs pairs;
     pl_bpe_passes passes = { .options = &options,
                              .runs = &run,
