@@ -103,7 +103,8 @@ PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
                                        const pl_config *config, pl_heap *heap,
                                        pl_error *err);
 
-/* Ctrl-C, SIGTERM and SIGHUP: the first is remembered, the second kills. */
+/* Ctrl-C, SIGTERM and SIGHUP: the first is remembered, a second one of
+ * the same kind kills. */
 void pl_cli_catch_signals(void);
 /* SIGUSR1 too: remembered as long as none of the others came. */
 void pl_cli_catch_gentle_signal(void);

@@ -1,4 +1,5 @@
-/* options.c: what commands ask of a config that was read, and signals. */
+/* options.c: what commands ask of a config that was read: keys without effect,
+ * the machine. */
 #include "cli/command.h"
 #include "cli/term.h"
 

@@ -16,7 +16,8 @@ static void say(const char *text, size_t bytes)
 /* The next one of the same kind kills at once (SA_RESETHAND). */
 static void remember(int number)
 {
-    static const char text[] = "\nstopping; once more to quit at once\n";
+    static const char text[] =
+        "\nstopping; the same signal once more quits at once\n";
     atomic_store(&caught, number);
     say(text, sizeof text - 1);
 }

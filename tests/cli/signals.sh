@@ -35,7 +35,8 @@ stop INT 130 by_int
 stop TERM 143 by_term
 
 stop HUP 129 by_hup
-grep -q 'stopping; once more to quit at once' log.txt || fail "no word at once"
+grep -q 'stopping; the same signal once more quits at once' log.txt ||
+    fail 'no word at once'
 
 step=$(sed -n 's/^ *"step": \([0-9]*\),/\1/p' by_int/latest/state.json)
 expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=by_int \

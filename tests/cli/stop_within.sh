@@ -62,7 +62,7 @@ for ((many = 500; ; many *= 4)); do
     finish 130
     [ "$(line '^iter 1:')" -gt 0 ] || break # given up, not finished
 done
-in_order '^iter 0:' '^stopping; once more to quit' \
+in_order '^iter 0:' '^stopping; the same signal' \
     "^iteration 1 is given up after [0-9]+ of $many micro-batches" \
     '^saving checkpoint to update/step-00000001$' \
     '^stopped at iteration 1 of 1000000, saved in update/step-00000001$' \
@@ -114,7 +114,7 @@ for ((many = 500; ; many *= 4)); do
     finish 130
     [ "$(line '^step 2:')" -gt 0 ] || break
 done
-in_order '^step 0:' '^iter 1:' '^stopping; once more to quit' \
+in_order '^step 0:' '^iter 1:' '^stopping; the same signal' \
     '^saving checkpoint to eval/step-00000002$' \
     '^stopped at iteration 2 of 1000000'
 says_not '^iter 2:'
