@@ -2,7 +2,7 @@
  * and in bounded memory.
  *
  * Text is read into loads (buffers) and cut into parts, each of which a
- * tokenizer may be given alone (text/pretok.h, data/pieces.h). While all
+ * tokenizer may be given alone (text/pretok.h, data/cutter.h). While all
  * threads work on the parts of one load, the first of them hands on the load
  * before and reads the next one. Where text is cut depends on the documents
  * alone, not on threads or memory. A document of more than

@@ -58,8 +58,8 @@ typedef enum pl_dropout_site {
  *     counter = { column / 4, row in the sequence, sequence, step }
  * and, in attention, row = query position, column = key position and
  * counter[0] = head << 20 | column / 4. Kept elements are multiplied by
- * scale = (float)(1 / (1 - p)), dropped ones are +0. threshold == 0: no mask,
- * no multiplication. */
+ * scale = (float)(1 / (1 - p)), dropped ones are +0. threshold == 0
+ * (dropout = 0.0): no mask, no multiplication. */
 typedef struct pl_dropout {
     uint32_t threshold;
     float scale;

@@ -1,6 +1,6 @@
 /* gpt.h: the GPT as step lists.
  *
- * Builds the graph of a run (training micro-step, update, evaluation,
+ * Builds the graph of a run (training of a micro-batch, update, evaluation,
  * decoding, saving) over one set of weights, and places it. Owns the meaning
  * of the buffers; computes nothing. */
 #ifndef PL_MODEL_GPT_H
@@ -42,7 +42,7 @@ enum { PL_GPT_MAX_CHUNKS = 1024 };
 typedef struct pl_gpt_layout {
     pl_gpt_purpose purpose;
     size_t batch;      /* sequences of one batch */
-    size_t micro;      /* of one micro-step; divides batch */
+    size_t micro;      /* the micro-batch: sequences computed at once */
     size_t train_T;    /* tokens of a training sequence; 0: shape's T */
     size_t eval_T;     /* tokens of an evaluation sequence */
     size_t eval_micro; /* sequences evaluated at once */

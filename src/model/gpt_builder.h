@@ -94,7 +94,7 @@ typedef struct flow {
     pl_buffer_id d[STAGES]; /* what each stage makes, once it is there */
 } flow;
 
-/* ---- builder.c ---- */
+/* ---- gpt_builder.c ---- */
 
 /* A buffer "<program>.h.<layer>.<what>", or "<program>.<what>" if layer < 0. */
 pl_buffer_id pl_build_buffer(builder *b, int layer, const char *what,

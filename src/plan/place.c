@@ -14,7 +14,8 @@
  * put at the lowest offset at which it overlaps none that was placed before and
  * is live at the same time (first fit). The result is compared with a lower
  * bound: the most bytes that are live at one step. Where first fit by size
- * misses the bound, three other orders are tried, and the best one is taken. */
+ * misses the bound, three other orders are tried (by bytes x lifetime, by
+ * lifetime, by the last step), and the best one is taken. */
 #include "plan/place.h"
 #include "base/check.h"
 

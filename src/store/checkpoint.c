@@ -2,7 +2,7 @@
  *
  *   arena --slice--> model.safetensors       |
  *         --slice--> optimizer.safetensors   |  out_dir/.saving: every file is
- *   session -------> state.json, tokenizer,  |  synced, then the folder
+ *   run -----------> state.json, tokenizer,  |  synced, then the folder
  *                    metrics, config.json    |
  *   checksums -----> manifest.json           |
  *                         |

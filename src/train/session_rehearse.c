@@ -1,5 +1,5 @@
-/* session_rehearse.c: see rehearse.h. With weights of zero every activation and
- * every gradient is zero, so that an update changes nothing. */
+/* session_rehearse.c: see session_rehearse.h. With weights of zero every
+ * activation and every gradient is zero, so that an update changes nothing. */
 #include "train/session_rehearse.h"
 #include "base/file.h"
 #include "model/cost.h"

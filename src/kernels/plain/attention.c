@@ -19,8 +19,9 @@
  * dS = P (dP - delta) / sqrt(D), where delta is the row's sum of dO * O; then
  * dQ = dS K, dK += dS^T Q, dV += P^T dO.
  *
- * The size of a block doesn't change a bit: every sum is a chain over keys (or
- * queries) or LANES over keys, and masked weights add +0 to it. */
+ * The size of a block doesn't change a bit: every sum has the canonical order
+ * of kernels.h (a chain over keys or queries, or 16 lanes over keys), and
+ * masked weights add +0 to it. */
 #include "kernels/plain/lanes.h"
 #include "kernels/plain/mask.h"
 #include "kernels/plain/share.h"

@@ -14,9 +14,12 @@
  *   |  A   | M   times   |  |  |  |   gives       |--+--+--|   t: tiles of C
  *   +------+             |  |  |  |               |t |t |t |
  *
+ * KC, MC, MR and NR are the block sizes of BLIS; tile.h has them.
+ *
  * With the last block of k the epilogue (GELU, its derivative, or the residual
  * sum) is applied to MC rows at a time, while they are in the cache. A C of 16
- * bits is accumulated in a float32 strip and rounded once, at the end. Products
+ * bits is accumulated in float32, in a buffer of a few columns (the strip), and
+ * rounded once, at the end. Products
  * of one or two rows, as decoding has them, go through gemv() instead: they
  * read B once, in place, and pack nothing. */
 #include "kernels/plain/flat.h"
