@@ -1,6 +1,8 @@
 /* arith.c: Python's arithmetic on the values of value.h. */
 #include "config/value.h"
 
+#include "base/exact.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +92,7 @@ static pl_status combine_power(pl_value *out, double a, double b, pl_error *err)
         return pl_fail(err, PL_E_CONFIG,
                        "a negative number to a broken power is not a real "
                        "number");
-    double power = pow(a, b);
+    double power = pl_exact_pow(a, b);
     if (isinf(power) && isfinite(a) && isfinite(b))
         return pl_fail(err, PL_E_CONFIG, "the power is too large");
     *out = pl_value_float(power);

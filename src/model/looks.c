@@ -1,5 +1,6 @@
 /* looks.c: see looks.h. */
 #include "model/looks.h"
+#include "base/exact.h"
 
 #include <math.h>
 
@@ -36,7 +37,7 @@ double pl_rates_trust(const pl_rates *rates, double date)
     if (rates->source == PL_RATES_BUILT_IN || !(rates->date > 0.0) ||
         rates->date > date + day) /* from a clock that was wrong */
         return 0.0;
-    return rates->quiet * exp2(-age / month);
+    return rates->quiet * pl_exact_pow(0.5, age / month);
 }
 
 void pl_rates_learn(pl_rates *rates, const pl_looks *looks, double date)

@@ -1,6 +1,7 @@
 /* trainer.c: nanoGPT's loop over programs of the step list. */
 #include "train/trainer.h"
 #include "base/clock.h"
+#include "base/exact.h"
 #include "model/schedule.h"
 #include "store/checkpoint.h"
 #include "train/pace.h"
@@ -19,8 +20,8 @@ static void set_optimizer(pl_controls *s, const pl_config *config,
     s->eps = 1e-8;
     s->weight_decay = config->weight_decay;
     s->grad_clip = (float)config->grad_clip;
-    s->correction1 = 1.0 - pow(config->beta1, t);
-    s->correction2 = 1.0 - pow(config->beta2, t);
+    s->correction1 = 1.0 - pl_exact_pow(config->beta1, t);
+    s->correction2 = 1.0 - pl_exact_pow(config->beta2, t);
 }
 
 /* An update that is under way. */
