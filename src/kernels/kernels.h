@@ -19,8 +19,15 @@
  *             are added in this order. A missing element is the neutral one.
  *             Products are fused into their lane.
  * One writer per output element. "fused" means one rounding on instruction
- * sets that have it; the base set rounds twice. Results are promised equal
- * within one set only.
+ * sets that have it; the base set rounds twice.
+ *   LOG(m, l, x)  m + log(l) - x by the float32 operations of log_sum1
+ *             (plain/vmath.h), off by 6e-9 beyond the rounding of the result.
+ * exp, tanh and erf are that header's, too: no number of a run comes from a
+ * libm, whose last bit is its own affair. So all sets but base give the same
+ * bits (pl_arithmetic). That isn't promised for the sign and payload of a NaN,
+ * nor where an infinity is among the keys and values that the causal mask
+ * hides: 0 * infinity is NaN, and how many zeros are appended is a set's own
+ * affair.
  *
  * Storage: what is `void *` beside a pl_storage may be kept in 16 bits, all
  * else is float32. An op sees its inputs rounded to their storage, also where
@@ -239,7 +246,8 @@ typedef struct pl_rmsnorm_bwd {
  * buffer: q = qkv, k = qkv + H*D, v = qkv + 2*H*D, rows of 3*H*D.
  *   s_j = (CHAIN(d) q_d * k_jd, from 0) * scale,  scale = (float)(1/sqrt(D))
  *   m = max s_j;  p_j = exp(s_j - m);  l = LANES(p_j) over j = 0 .. position
- *   out = (CHAIN(j) drop(p_j) * v_j, from 0) * (1 / l) + 0;  lse = m + log(l)
+ *   out = (CHAIN(j) drop(p_j) * v_j, from 0) * (1 / l) + 0;
+ *   lse = LOG(m, l, 0)
  * out[(b * queries + i) * H * D + h * D + d]; lse[(b * H + h) * queries + i]
  * (NULL: not wanted). Appending zeros to a chain is allowed: +0 * v changes no
  * sum but -0, which the final + 0 makes +0 in any case. q, k and v share one
@@ -317,7 +325,7 @@ typedef struct pl_copy {
 
 /* Rows `first` .. first + rows - 1 of a batch whose targets are
  * target(r) = tokens[(r / T) * token_stride + r % T + 1]. Per row:
- *   m = max, l = LANES(exp(logit - m)), loss[r] = m + log(l) - logit[target]
+ *   m = max, l = LANES(exp(logit - m)), loss[r] = LOG(m, l, logit[target])
  * where loss is indexed by the row of the batch, logits by r - first.
  * scale != 0: logits are replaced, in place, by
  *   dlogit = (exp(logit - m) * (1 / l) - [is target]) * scale

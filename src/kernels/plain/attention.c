@@ -202,8 +202,8 @@ static float softmax_row(const head *a, size_t i, size_t r, size_t keys)
     const float max = lanes_max(s, count) * scale;
     const float sum = exp_and_sum(s, count, keys, scale, max);
     if (args->lse)
-        args->lse[(a->b * args->H + a->h) * args->queries + i + r] =
-            (float)((double)max + log((double)sum));
+        args->lse[(a->b * args->H + a->h) * args->queries + i + r] = log_sum1(
+            max, sum, 0.0f);
     if (args->dropout.threshold)
         mask_apply(&args->dropout, mask_high(a->h), (uint32_t)position,
                    args->dropout.sequence + (uint32_t)a->b, 0, count, s, s);

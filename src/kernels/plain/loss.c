@@ -31,7 +31,7 @@ static float cross_entropy_row(float *x, size_t V, size_t target, float scale)
             x[c] = x[c] * inverse * scale;
         x[target] = at_target;
     }
-    return (float)((double)max + log((double)sum) - (double)logit);
+    return log_sum1(max, sum, logit);
 }
 
 void PL_K(cross_entropy)(const pl_cross_entropy *args, int ith, int nth)
