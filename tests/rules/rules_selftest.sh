@@ -184,6 +184,20 @@ only abort base/check.c base/arena.c cli/main.c
 only pthread_create base/threads.c base/arena.c device/cpu.c
 only json_loads base/json.c format/header.c
 only clock_gettime base/clock.c train/loop.c
+for call in exp log; do
+    only $call kernels/ref/loss.c base/rng.c config/arith.c model/schedule.c \
+        kernels/plain/loss.c kernels/ref/gemm.c train/trainer.c
+done
+for call in pow cos sin sincos exp2 log2 log10 logf expf powf tanhf cosf sinf \
+    erff cbrt tgamma hypot; do
+    for file in base/rng.c config/arith.c kernels/plain/loss.c \
+        train/trainer.c; do
+        fresh
+        calls src/$file $call
+        refuses "$call in $file" "src/$file uses $call: nobody may" \
+            symbols.sh tree tree/build
+    done
+done
 for call in qsort strtok gets sprintf strcpy strcat rand system fopen; do
     for file in base/arena.c base/file.c model/gpt.c cli/main.c; do
         fresh
