@@ -471,12 +471,16 @@ typedef struct pl_adamw {
  * it concerns numbers that were never used before. */
 typedef enum pl_arithmetic {
     PL_ARITHMETIC_UNSAID, /* the reference; checkpoints that kept none */
-    PL_ARITHMETIC_BASE,   /* a product and a sum are rounded each */
-    PL_ARITHMETIC_FUSED,  /* multiply-adds are rounded once: all others */
+    /* of the past: lse, loss and initial weights by libm's functions */
+    PL_ARITHMETIC_BASE_1,
+    PL_ARITHMETIC_FUSED_1,
+    PL_ARITHMETIC_BASE,  /* a product and a sum are rounded each */
+    PL_ARITHMETIC_FUSED, /* multiply-adds are rounded once: all others */
     PL_ARITHMETIC_COUNT
 } pl_arithmetic;
 
-/* "base", "avx2, avx512 and neon"; "unknown" for a number that isn't ours. */
+/* "base", "avx2, avx512 and neon", or those of an earlier version; "unknown"
+ * for a number that isn't ours. */
 const char *pl_arithmetic_name(uint64_t arithmetic);
 
 typedef struct pl_kernels {

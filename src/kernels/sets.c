@@ -40,6 +40,8 @@ const char *pl_arithmetic_name(uint64_t arithmetic)
 {
     static const char *const names[PL_ARITHMETIC_COUNT] = {
         [PL_ARITHMETIC_UNSAID] = "unknown",
+        [PL_ARITHMETIC_BASE_1] = "base of an earlier version",
+        [PL_ARITHMETIC_FUSED_1] = "avx2, avx512 and neon of an earlier version",
         [PL_ARITHMETIC_BASE] = "base",
         [PL_ARITHMETIC_FUSED] = "avx2, avx512 and neon",
     };

@@ -245,6 +245,7 @@ static pl_status update_weights(pl_session *session,
         .learning_rate = session->controls.learning_rate,
         .grad_norm = (double)outcome.grad_norm,
         .skipped = (int)outcome.skipped,
+        .arithmetic = (int)session->run.gpt.layout.device.arithmetic,
     };
     int mended = pl_scaler_update(&session->run.scaler, event->skipped);
     event->loss_scale = session->run.scaler.scale;
