@@ -3,46 +3,16 @@
 #include "device/cpu_steps.h"
 #include "base/check.h"
 #include "base/threads.h"
-#include "device/device.h"
+#include "device/cpu_args.h"
+#include "device/cpu_update.h"
 
 #include <math.h>
-
-typedef const cpu_context cx;
-
-/* The memory of argument i, from its first row on; NULL where absent. */
-static void *arg(cx *c, const pl_step *step, int i)
-{
-    const pl_arg *a = &step->args[i];
-    if (a->buffer == PL_NO_BUFFER)
-        return NULL;
-    const pl_buffer *b = &c->graph->buffers[a->buffer];
-    return (unsigned char *)c->memory[a->buffer] +
-           a->row * b->shape.cols * pl_dtype_bytes(b->dtype);
-}
-
-/* How the kernels know the dtype of argument i. */
-static pl_storage storage_of(cx *c, const pl_step *step, int i)
-{
-    switch (c->graph->buffers[step->args[i].buffer].dtype) {
-    case PL_BF16:
-        return PL_STORE_BF16;
-    case PL_F16:
-        return PL_STORE_F16;
-    default:
-        return PL_STORE_F32;
-    }
-}
 
 static pl_storage rounding_of(const pl_step *step)
 {
     return step->flags & PL_STEP_ROUND_BF16  ? PL_STORE_BF16
            : step->flags & PL_STEP_ROUND_F16 ? PL_STORE_F16
                                              : PL_STORE_F32;
-}
-
-static const pl_controls *controls_of(cx *c)
-{
-    return c->memory[c->graph->controls];
 }
 
 /* Elements of one row of argument i. */
@@ -182,11 +152,6 @@ static void run_rmsnorm_bwd(cx *c, const pl_step *s, int ith, int nth)
 static pl_gelu_kind gelu_kind(const pl_step *s)
 {
     return s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH : PL_GELU_ERF;
-}
-
-static int has(const pl_step *step, int i)
-{
-    return step->args[i].buffer != PL_NO_BUFFER;
 }
 
 /* The epilogue of a product y = x w. */
@@ -461,95 +426,6 @@ static void run_loss_sum(cx *c, const pl_step *s, int ith, int nth)
     c->kernels.loss_sum(&a, ith, nth);
 }
 
-static void run_sumsq(cx *c, const pl_step *s, int ith, int nth)
-{
-    pl_sumsq a = { .partial = arg(c, s, PL_ARG_SUMSQ_PARTIAL),
-                   .x = arg(c, s, PL_ARG_SUMSQ_G),
-                   .count = s->rows };
-    c->kernels.sumsq(&a, ith, nth);
-}
-
-static void run_clip(cx *c, const pl_step *s, int ith, int nth)
-{
-    const pl_controls *controls = controls_of(c);
-    pl_outcome *outcome = arg(c, s, PL_ARG_CLIP_OUTCOME);
-    pl_clip a = {
-        .grad_norm = &outcome->grad_norm,
-        .clip = &outcome->clip,
-        .skipped = &outcome->skipped,
-        .partial = arg(c, s, PL_ARG_CLIP_PARTIAL),
-        .count = s->rows,
-        .loss_scale = controls->loss_scale,
-        .grad_clip = controls->grad_clip,
-    };
-    c->kernels.clip(&a, ith, nth);
-}
-
-/* Argument i from element `first` on; NULL where absent. */
-static void *arg_from(cx *c, const pl_step *step, int i, size_t first)
-{
-    unsigned char *memory = arg(c, step, i);
-    if (!memory)
-        return NULL;
-    return memory + first * pl_dtype_bytes(
-                                c->graph->buffers[step->args[i].buffer].dtype);
-}
-
-static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
-{
-    void *w = arg_from(c, s, PL_ARG_ADAMW_W, s->first),
-         *m = arg_from(c, s, PL_ARG_ADAMW_M, s->first),
-         *v = arg_from(c, s, PL_ARG_ADAMW_V, s->first);
-    size_t block = s->first / PL_QUANT_BLOCK;
-    if (storage_of(c, s, PL_ARG_ADAMW_W) == PL_STORE_BF16)
-        a->w_bf16 = w;
-    else
-        a->w = w;
-    if (has(s, PL_ARG_ADAMW_M_SCALES)) {
-        a->m_codes = m;
-        a->v_codes = v;
-        a->m_scales = arg_from(c, s, PL_ARG_ADAMW_M_SCALES, block);
-        a->v_scales = arg_from(c, s, PL_ARG_ADAMW_V_SCALES, block);
-    } else {
-        a->m = m;
-        a->v = v;
-    }
-    a->copy = arg_from(c, s, PL_ARG_ADAMW_COPY, s->first);
-    if (a->copy)
-        a->copy_storage = storage_of(c, s, PL_ARG_ADAMW_COPY);
-}
-
-static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
-{
-    const pl_controls *controls = controls_of(c);
-    const pl_outcome *outcome = arg(c, s, PL_ARG_ADAMW_OUTCOME);
-    double rate = controls->learning_rate;
-    double decay = s->flags & PL_STEP_DECAY ? controls->weight_decay : 0.0;
-    pl_adamw a = {
-        .g = arg_from(c, s, PL_ARG_ADAMW_G, s->first),
-        .first = s->first,
-        .count = s->rows,
-        .keep = (float)(1.0 - rate * decay),
-        .beta1_rest = (float)(1.0 - controls->beta1),
-        .beta2 = (float)controls->beta2,
-        .beta2_rest = (float)(1.0 - controls->beta2),
-        .step_size = (float)(rate / controls->correction1),
-        .root_correction = (float)sqrt(controls->correction2),
-        .eps = (float)controls->eps,
-        .clip = outcome->clip,
-        .seed = controls->seed,
-        .step = controls->step,
-        .tensor = (uint32_t)s->tensor,
-    };
-    if (outcome->skipped) { /* nothing but a clean start for the next update */
-        pl_clear clear = { a.g, a.count };
-        c->kernels.clear(&clear, ith, nth);
-        return;
-    }
-    fill_adamw(c, s, &a);
-    c->kernels.adamw(&a, ith, nth);
-}
-
 /* The host's own: it reads through pl_device_read into its own memory. */
 static void run_fetch(cx *c, const pl_step *s, int ith, int nth)
 {
@@ -576,9 +452,9 @@ static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *, int, int) = {
     [PL_OP_CARRY] = run_carry,
     [PL_OP_CROSS_ENTROPY] = run_cross_entropy,
     [PL_OP_LOSS_SUM] = run_loss_sum,
-    [PL_OP_SUMSQ] = run_sumsq,
-    [PL_OP_CLIP] = run_clip,
-    [PL_OP_ADAMW] = run_adamw,
+    [PL_OP_SUMSQ] = pl_cpu_sumsq,
+    [PL_OP_CLIP] = pl_cpu_clip,
+    [PL_OP_ADAMW] = pl_cpu_adamw,
     [PL_OP_FETCH] = run_fetch,
 };
 
