@@ -455,6 +455,8 @@ static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *, int, int) = {
     [PL_OP_SUMSQ] = pl_cpu_sumsq,
     [PL_OP_CLIP] = pl_cpu_clip,
     [PL_OP_ADAMW] = pl_cpu_adamw,
+    [PL_OP_ADD] = pl_cpu_add,
+    [PL_OP_MOVE] = pl_cpu_move,
     [PL_OP_FETCH] = run_fetch,
 };
 

@@ -82,3 +82,20 @@ void pl_cpu_adamw(cx *c, const pl_step *s, int ith, int nth)
     fill_adamw(c, s, &a);
     c->kernels.adamw(&a, ith, nth);
 }
+
+/* Digit d of the kept sums is that of 2^d groups. */
+void pl_cpu_add(cx *c, const pl_step *s, int ith, int nth)
+{
+    const size_t at = controls_of(c)->digit * s->rows;
+    pl_add a = { arg(c, s, PL_ARG_ADD_G), arg_from(c, s, PL_ARG_ADD_SUMS, at),
+                 s->rows };
+    c->kernels.add(&a, ith, nth);
+}
+
+void pl_cpu_move(cx *c, const pl_step *s, int ith, int nth)
+{
+    const size_t at = controls_of(c)->digit * s->rows;
+    pl_move a = { arg_from(c, s, PL_ARG_MOVE_SUMS, at),
+                  arg(c, s, PL_ARG_MOVE_G), s->rows };
+    c->kernels.move(&a, ith, nth);
+}

@@ -31,6 +31,7 @@ typedef struct pl_controls {
     uint32_t batch_first; /* the batch's first sequence, in the update */
     uint32_t micro_first; /* the micro-batch's first sequence, in the batch */
     uint32_t rows, position; /* decoding: new rows, and where they begin */
+    uint32_t digit;          /* of the counter that adds groups */
 } pl_controls;
 
 /* What an update says of itself: written by its steps, read by later ones and,

@@ -313,6 +313,21 @@ typedef struct pl_copy {
     pl_storage storage;
 } pl_copy;
 
+/* ---- sums of groups ---- */
+
+/* y[i] = x[i] + y[i]. */
+typedef struct pl_add {
+    float *y;
+    const float *x;
+    size_t count;
+} pl_add;
+
+/* y[i] = x[i], then x[i] = +0. */
+typedef struct pl_move {
+    float *y, *x;
+    size_t count;
+} pl_move;
+
 /* ---- loss ---- */
 
 /* Rows `first` .. first + rows - 1 of a batch whose targets are
@@ -450,6 +465,8 @@ typedef struct pl_adamw {
     X(gelu)                                                                    \
     X(drop)                                                                    \
     X(copy)                                                                    \
+    X(add)                                                                     \
+    X(move)                                                                    \
     X(cross_entropy)                                                           \
     X(loss_sum)                                                                \
     X(sumsq)                                                                   \

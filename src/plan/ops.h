@@ -121,6 +121,8 @@ enum { PL_OUTCOME_BYTES = 12 };
     X(CLIP, "clip", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(ADAMW, "adamw", PL_ROWS | PL_FIRST | PL_TENSOR, PL_STEP_DECAY, rows,     \
       0.7e9)                                                                   \
+    X(ADD, "add", PL_ROWS, 0, rows, 1.0e9)                                     \
+    X(MOVE, "move", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(FETCH, "fetch", 0, 0, 0.0, 0.0)
 
 /* The arguments of each op, in order:
@@ -287,6 +289,17 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ADAMW, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, first + rows)    \
     A(ADAMW, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,              \
       PL_OUTCOME_BYTES)
+
+/* g = sums[digit] + g, where controls say which digit; a digit has `rows`
+ * elements. */
+#define PL_ARGS_ADD(A)                                                         \
+    A(ADD, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)                      \
+    A(ADD, SUMS, "sums", PL_READ, PL_NEEDED, PL_IS_F32, rows)
+
+/* sums[digit] = g, g = 0 */
+#define PL_ARGS_MOVE(A)                                                        \
+    A(MOVE, SUMS, "sums", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)               \
+    A(MOVE, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)
 
 /* What the host reads after the program, or between its steps. */
 #define PL_ARGS_FETCH(A)                                                       \
