@@ -122,6 +122,8 @@ static pl_status offer_batch(pricing *p)
             continue;
         changed.batch_size = batch / parts;
         changed.gradient_accumulation_steps = steps * parts;
+        if (changed.gradient_groups > pl_config_most_groups(&changed))
+            continue;
         snprintf(text, sizeof text,
                  "batch_size = %lld, gradient_accumulation_steps = %lld",
                  (long long)changed.batch_size,
@@ -131,6 +133,22 @@ static pl_status offer_batch(pricing *p)
             return status;
     }
     return PL_OK;
+}
+
+/* As many groups as fit. */
+static pl_status offer_groups(pricing *p)
+{
+    pl_config changed = frugal(p->config);
+    const size_t before = p->count;
+    pl_status status = PL_OK;
+    while (changed.gradient_groups > 1 && !status && p->count == before) {
+        char text[48];
+        changed.gradient_groups /= 2;
+        snprintf(text, sizeof text, "gradient_groups = %lld",
+                 (long long)changed.gradient_groups);
+        status = offer_it(p, &changed, text);
+    }
+    return status;
 }
 
 /* ---- fewer bits ---- */
@@ -285,6 +303,8 @@ pl_status pl_remedies_make(pl_remedy changes[PL_MAX_REMEDIES], size_t *count,
         status = offer_layouts(&p);
     if (!status && p.count == 0)
         status = offer_batch(&p);
+    if (!status && p.count == 0)
+        status = offer_groups(&p);
     if (!status && p.count == 0) {
         status = offer_bits(&p);
         if (!status)

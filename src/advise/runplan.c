@@ -107,7 +107,6 @@ pl_fit_wish pl_run_plan_wish(const pl_config *config)
     const int off = config->grad_checkpoint.kind == PL_CHECKPOINTING_OFF;
     return (pl_fit_wish){
         .budget_bytes = SIZE_MAX,
-        .batches = (size_t)config->gradient_accumulation_steps,
         .literal = config->fit == PL_FIT_EXACT,
         .keep_levels = set && !off,
         .no_products = set && off,
@@ -197,8 +196,7 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
         plan->host_bytes = on_host + plan->reserve_bytes;
     plan->fits = plan->total_bytes <= machine->budget_bytes &&
                  plan->host_bytes <= machine->host_budget_bytes;
-    plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates,
-                                          wish.batches);
+    plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates);
     return PL_OK;
 }
 
@@ -239,13 +237,18 @@ pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
         plan->total_bytes - machine->budget_bytes);
 }
 
-void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
-                             size_t batches, char *out, size_t capacity)
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L, char *out,
+                             size_t capacity)
 {
     size_t used = 0;
     int n = snprintf(out, capacity, "%zu x %zu sequences", layout->micro,
-                     batches * (layout->batch / layout->micro));
+                     layout->batches * (layout->batch / layout->micro));
     used += n > 0 ? (size_t)n : 0;
+    if (layout->groups > 1 && used < capacity) {
+        n = snprintf(out + used, capacity - used, " in %zu groups",
+                     layout->groups);
+        used += n > 0 ? (size_t)n : 0;
+    }
     for (int level = 0; level <= PL_MAX_LEVEL; level++) {
         size_t count = 0;
         for (size_t l = 0; l < L; l++)

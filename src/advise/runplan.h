@@ -77,7 +77,7 @@ pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
                                      size_t arena_bytes, size_t reserve_bytes);
 
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
-void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
-                             size_t batches, char *out, size_t capacity);
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L, char *out,
+                             size_t capacity);
 
 #endif

@@ -14,11 +14,6 @@ typedef struct pricing {
     pl_error *err;
 } pricing;
 
-static size_t batches_of(const pl_config *config)
-{
-    return (size_t)config->gradient_accumulation_steps;
-}
-
 /* Seconds of one evaluation of one split. */
 static double eval_seconds(const pl_gpt *gpt, const pl_rates *rates,
                            size_t sequences)
@@ -52,10 +47,8 @@ static pl_status add(pricing *p, pl_key key, const char *value,
             shape, layout, gpt.placement.arena_bytes, plan->tables_bytes);
         *fix = (pl_saving){
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
-            .update_change = pl_cost_update(&gpt, rates,
-                                            batches_of(p->config)) /
-                                 plan->update_seconds -
-                             1.0,
+            .update_change =
+                pl_cost_update(&gpt, rates) / plan->update_seconds - 1.0,
             .eval_change = eval_seconds(&gpt, rates, sequences) /
                                eval_seconds(&plan->gpt, rates,
                                             eval_sequences(p->config)) -
@@ -142,6 +135,18 @@ static pl_status price_micro(pricing *p)
     return status;
 }
 
+static pl_status price_groups(pricing *p)
+{
+    pl_gpt_layout layout = p->plan->gpt.layout;
+    if (layout.groups <= 1)
+        return PL_OK;
+    layout.groups = 1;
+    layout.batch = (size_t)p->config->batch_size;
+    layout.batches = (size_t)p->config->gradient_accumulation_steps;
+    return add(p, PL_KEY_gradient_groups, "1", &p->plan->gpt.shape, &layout,
+               eval_sequences(p->config));
+}
+
 /* The next smaller width that the heads divide evenly. */
 static pl_status price_model(pricing *p)
 {
@@ -208,6 +213,8 @@ pl_status pl_savings_make(pl_saving fixes[PL_MAX_SAVINGS], size_t *count,
         status = price_levels(&p);
     if (!status)
         status = price_micro(&p);
+    if (!status)
+        status = price_groups(&p);
     if (!status)
         status = price_model(&p);
     if (!status)

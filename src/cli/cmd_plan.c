@@ -28,8 +28,13 @@ typedef struct plan {
 static size_t micro_steps(const plan *p)
 {
     const pl_gpt_layout *layout = &p->run.gpt.layout;
-    return (size_t)p->config->gradient_accumulation_steps *
-           (layout->batch / layout->micro);
+    return layout->batches * (layout->batch / layout->micro);
+}
+
+/* A run with one group doesn't add groups. */
+static int has_program(const plan *p, int program)
+{
+    return p->run.gpt.graph.programs[program].n_steps > 0;
 }
 
 /* ---- for people ---- */
@@ -52,6 +57,12 @@ static void print_model(const plan *p)
     printf("%supdate%s      %zu x %zu sequences of %zu tokens: %s tokens\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->micro,
            micro_steps(p), s->T, pl_units_count(updates * s->T).text);
+    if (layout->groups > 1)
+        printf(
+            "%sgroups%s      %zu of %zu sequences, added pairwise: gradients "
+            "are kept %zu times\n",
+            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->groups,
+            updates / layout->groups, 1 + pl_gpt_digits(layout->groups));
     printf("%seval%s        %zu sequences of %zu tokens at once\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->eval_micro,
            layout->eval_T);
@@ -59,12 +70,13 @@ static void print_model(const plan *p)
            pl_term_out_end(), pl_config_word(p->config, PL_KEY_dtype));
 }
 
-static void print_row(const char *name, const size_t bytes[PL_PROGRAM_COUNT],
-                      const char *style)
+static void print_row(const plan *p, const char *name,
+                      const size_t bytes[PL_PROGRAM_COUNT], const char *style)
 {
     printf("%s%-18s", style, name);
     for (int i = 0; i < PL_PROGRAM_COUNT; i++)
-        printf(" %11s", bytes[i] ? pl_units_bytes(bytes[i]).text : "-");
+        if (has_program(p, i))
+            printf(" %11s", bytes[i] ? pl_units_bytes(bytes[i]).text : "-");
     printf("%s\n", *style ? pl_term_out_end() : "");
 }
 
@@ -75,7 +87,8 @@ static void print_table(const plan *p)
 
     printf("%-18s", "");
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {
-        printf(" %11s", pl_program_name((pl_program_id)i));
+        if (has_program(p, i))
+            printf(" %11s", pl_program_name((pl_program_id)i));
         peaks[i] = rest[i] = pl_placement_peak(place, (pl_program_id)i);
     }
     printf("\n");
@@ -87,13 +100,13 @@ static void print_table(const plan *p)
             sum += bytes[i];
         }
         if (sum)
-            print_row(pl_class_name((pl_class) class), bytes, "");
+            print_row(p, pl_class_name((pl_class) class), bytes, "");
     }
     for (int i = 0; i < PL_PROGRAM_COUNT; i++)
         most += rest[i];
     if (most)
-        print_row("gaps, alignment", rest, pl_term_out(PL_TERM_DIM));
-    print_row("peak", peaks, pl_term_out(PL_TERM_BOLD));
+        print_row(p, "gaps, alignment", rest, pl_term_out(PL_TERM_DIM));
+    print_row(p, "peak", peaks, pl_term_out(PL_TERM_BOLD));
 }
 
 /* A bar of `width` cells, `share` of them filled. */
@@ -151,7 +164,7 @@ static void print_total(const plan *p)
 {
     const pl_placement *place = &p->run.gpt.placement;
     size_t arena = place->arena_bytes, bound = place->lower_bound_bytes;
-    printf("\narena    %11s  %s bytes, one mapping for all five\n",
+    printf("\narena    %11s  %s bytes, one mapping for all of them\n",
            pl_units_bytes(arena).text, pl_units_count(arena).text);
     printf("bound    %11s  no placement needs less; this one is %.2f %% "
            "above\n",
@@ -216,10 +229,9 @@ static void print_rates(const plan *p)
 static void print_layout(const plan *p)
 {
     const pl_fit *fit = &p->run.fit;
-    size_t L = p->run.gpt.shape.L,
-           batches = (size_t)p->config->gradient_accumulation_steps;
+    size_t L = p->run.gpt.shape.L;
     char text[160];
-    pl_run_plan_layout_text(&p->run.gpt.layout, L, batches, text, sizeof text);
+    pl_run_plan_layout_text(&p->run.gpt.layout, L, text, sizeof text);
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
            pl_units_duration(p->run.update_seconds).text, rates_text(p));
@@ -233,8 +245,7 @@ static void print_layout(const plan *p)
     print_rates(p);
     if (!fit->has_runner_up)
         return;
-    pl_run_plan_layout_text(&fit->runner_up.layout, L, batches, text,
-                            sizeof text);
+    pl_run_plan_layout_text(&fit->runner_up.layout, L, text, sizeof text);
     printf("%srunner-up%s   %s: %s, %s%.1f %% time\n", pl_term_out(PL_TERM_DIM),
            pl_term_out_end(), text,
            pl_units_bytes(fit->runner_up.arena_bytes).text,
@@ -305,7 +316,9 @@ static void print_steps(const plan *p)
     const pl_graph *graph = &p->run.gpt.graph;
     for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
         const pl_program *program = &graph->programs[id];
-        printf("\n%s: %zu steps, %zu of them repeated per micro-batch\n",
+        if (!has_program(p, id))
+            continue;
+        printf("\n%s: %zu steps, %zu of them repeated\n",
                pl_program_name((pl_program_id)id), program->n_steps,
                program->loop_steps);
         for (size_t at = 0; at < program->n_steps; at++) {
@@ -406,10 +419,13 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "lower_bound_bytes", place->lower_bound_bytes);
     pl_json_text_whole(&j, "micro_batch", p->run.gpt.layout.micro);
     pl_json_text_whole(&j, "accumulation", micro_steps(p));
+    pl_json_text_whole(&j, "gradient_groups", p->run.gpt.layout.groups);
     pl_json_text_string(&j, "dtype", pl_config_word(p->config, PL_KEY_dtype));
     put_fit(&j, p);
     pl_json_text_open(&j, "programs", '{');
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {
+        if (!has_program(p, i))
+            continue;
         pl_json_text_open(&j, pl_program_name((pl_program_id)i), '{');
         pl_json_text_whole(&j, "peak_bytes",
                            pl_placement_peak(place, (pl_program_id)i));

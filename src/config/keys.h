@@ -162,6 +162,9 @@ X(INT, batch_size, 12, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, DATA,            \
   "sequences per batch")                                                       \
 X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, \
   DATA, "batches per update, of batch_size sequences each")                    \
+X(INT, gradient_groups, 1, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, DATA,        \
+  "groups of consecutive sequences, a power of two: gradients are summed "     \
+  "within each, and then added pairwise")                                      \
 X(INT, block_size, 1024, 1, PL_MAX_SIZE, MODEL, PL_FOR_TRAIN, DATA,            \
   "tokens per sequence, the longest context of the model")                     \
 X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, MODEL,                        \

@@ -29,8 +29,13 @@ pl_rates pl_rates_built_in(size_t cores);
 /* Seconds of one step. */
 double pl_cost_step(const pl_step *step, const pl_rates *rates);
 
-/* Seconds of one update: all micro-batches, all batches, and the update. */
-double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches);
+/* Seconds of one update: all micro-batches, all batches, the sums of its groups
+ * and the update. */
+double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates);
+
+/* How often an update adds a sum of groups to another, and how often it puts
+ * one by: one time less than there are groups. */
+double pl_cost_carries(const pl_gpt *gpt);
 
 /* Seconds of the loop of a program, once. */
 double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,

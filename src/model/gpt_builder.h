@@ -168,6 +168,11 @@ pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens);
 pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
                           pl_buffer_id *stats);
 
+/* ---- gpt_groups.c ---- */
+
+/* The program that adds the groups of an update, and what it keeps of them. */
+void pl_build_groups(builder *b);
+
 /* ---- gpt_norm.c ---- */
 
 /* y = the norm of x by `weight` and its bias; stats for the way back. */

@@ -1,4 +1,5 @@
 /* layout.c: the literal layout of a config, before anything is shrunk. */
+#include "base/check.h"
 #include "device/choose.h"
 #include "kernels/kernels.h"
 #include "model/gpt.h"
@@ -55,17 +56,24 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                              const pl_config *config, pl_gpt_purpose purpose,
                              pl_heap *heap, pl_error *err)
 {
-    size_t batch = (size_t)config->batch_size;
+    size_t batch_size = (size_t)config->batch_size,
+           sequences = batch_size * (size_t)config->gradient_accumulation_steps,
+           groups = (size_t)config->gradient_groups;
+    /* to the tied embedding a group within a batch is a batch of its own */
+    size_t batch = smaller(batch_size, sequences / groups);
     size_t eval_batch = config->eval_batch_size != PL_NONE
                             ? (size_t)config->eval_batch_size
-                            : batch;
+                            : batch_size;
     size_t eval_T = config->eval_block_size != PL_NONE
                         ? (size_t)config->eval_block_size
                         : shape->T;
 
+    PL_CHECK((int64_t)groups <= pl_config_most_groups(config));
     *layout = (pl_gpt_layout){
         .purpose = purpose,
         .batch = batch,
+        .batches = sequences / batch,
+        .groups = groups,
         .micro = batch,
         .eval_T = eval_T,
         /* more rows than training's would only have to be shrunk again */

@@ -25,6 +25,10 @@ static pl_status run_training(pl_session *session, pl_error *err)
     if (!status)
         status = pl_session_run(session, PL_TRAIN, PL_PART_REST, err);
     if (!status)
+        status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_LOOP, err);
+    if (!status)
+        status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_REST, err);
+    if (!status)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, err);
     return status;
 }

@@ -220,6 +220,21 @@ static void a_run_in_micro_batches_may_stop_anywhere(void **state)
     stop_everywhere(settings, 151, NARROW);
 }
 
+/* Among batches, and within them. */
+static void a_run_in_groups_may_stop_anywhere(void **state)
+{
+    static const char *const batches[] = { "--gradient_groups=4",
+                                           "--gradient_accumulation_steps=4",
+                                           "--max_iters=2", NULL };
+    static const char *const parts[] = { "--gradient_groups=4",
+                                         "--batch_size=8", "--max_iters=2",
+                                         NULL };
+    (void)state;
+    scratch_in_memory();
+    stop_everywhere(batches, 89, BATCH_AT_ONCE);
+    stop_everywhere(parts, 97, NARROW);
+}
+
 static void a_run_may_stop_between_any_two_steps(void **state)
 {
     static const char *const plain[] = { NULL };
@@ -238,12 +253,10 @@ static void a_run_may_stop_between_any_two_steps(void **state)
 
 /* ---- in one session ---- */
 
-static void what_was_given_up_leaves_nothing_behind(void **state)
+static void give_up_often(const char *const *settings)
 {
-    static const char *const settings[] = { NULL };
     tiny_run whole, parts;
     asker never = { .at = UINT64_MAX };
-    (void)state;
     make(&whole, settings);
     tiny_run_open(&whole);
     assert_int_equal(train(&whole, &never, 0.0), PL_OK);
@@ -270,6 +283,17 @@ static void what_was_given_up_leaves_nothing_behind(void **state)
     free(b);
     tiny_run_remove(&parts);
     tiny_run_remove(&whole);
+}
+
+static void what_was_given_up_leaves_nothing_behind(void **state)
+{
+    static const char *const plain[] = { NULL };
+    static const char *const groups[] = { "--gradient_groups=4",
+                                          "--gradient_accumulation_steps=4",
+                                          NULL };
+    (void)state;
+    give_up_often(plain);
+    give_up_often(groups);
 }
 
 /* ---- which stop does what ---- */
@@ -331,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_in_micro_batches_may_stop_anywhere),
+        cmocka_unit_test(a_run_in_groups_may_stop_anywhere),
         cmocka_unit_test(a_run_may_stop_between_any_two_steps),
         cmocka_unit_test(what_was_given_up_leaves_nothing_behind),
         cmocka_unit_test(a_stop_that_is_soon_gives_the_update_up),
