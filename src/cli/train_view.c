@@ -40,6 +40,13 @@ static double seconds_left(const pl_train_view *view, uint64_t done)
            evaluations * view->eval_seconds;
 }
 
+/* What the run's arithmetic could do at best. */
+static double peak_flops(const pl_session *session)
+{
+    return pl_device_peak_flops(session->run.device,
+                                session->run.gpt.layout.dtype);
+}
+
 static void updated(void *context, const pl_update_event *event)
 {
     pl_train_view *view = context;
@@ -51,7 +58,7 @@ static void updated(void *context, const pl_update_event *event)
                               : 0.9 * view->mean_ms + 0.1 * event->step_ms;
     pl_mfu_updated(&view->mfu, event->step_ms * 1e-3);
     if (pl_mfu_wants_probe(&view->mfu))
-        pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->run.device));
+        pl_mfu_probed(&view->mfu, peak_flops(session));
     const double share = pl_mfu_share(&view->mfu);
     if (event->diverged)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
@@ -180,7 +187,7 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
                            tokens_per_update(session) *
                                pl_bench_train_flops(&session->run.shape)),
     };
-    pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->run.device));
+    pl_mfu_probed(&view->mfu, peak_flops(session));
     return (pl_listener){
         .context = view,
         .updating = updating,

@@ -327,6 +327,7 @@ static void close_cpu(pl_device *device)
 /* One measurement: what all threads did together, by a kernel's own count. */
 typedef struct best_run {
     cpu *device;
+    double (*peak)(size_t rounds, float *sink);
     size_t rounds;
     double work[PL_MAX_THREADS];
 } best_run;
@@ -337,7 +338,7 @@ static void run_peak(void *context, int ith, int nth)
     volatile float kept; /* so that nothing is optimised away */
     float sink;
     (void)nth;
-    run->work[ith] = run->device->steps.kernels.peak(run->rounds, &sink);
+    run->work[ith] = run->peak(run->rounds, &sink);
     kept = sink;
     (void)kept;
 }
@@ -382,10 +383,13 @@ static double probe(pl_device *device, pl_probe what)
     const size_t enough = 16 << 20; /* a run should outlast its start */
     const size_t all = device->placement->throughout_bytes;
     cpu *own = cpu_of(device);
-    best_run run = { .device = own, .rounds = 200000 };
-    if (what == PL_PROBE_FLOPS)
-        return own->steps.kernels.peak ? best_of(&run, run_peak) : 0.0;
-    if (!own->steps.kernels.read || all < 4096)
+    const pl_kernels *set = &own->steps.kernels;
+    best_run run = { .device = own, .peak = set->peak, .rounds = 200000 };
+    if (what == PL_PROBE_FLOPS_BF16 && set->peak_bf16)
+        run.peak = set->peak_bf16;
+    if (what != PL_PROBE_READS)
+        return run.peak ? best_of(&run, run_peak) : 0.0;
+    if (!set->read || all < 4096)
         return 0.0;
     run.rounds = all < enough ? enough / all : 1;
     return best_of(&run, run_read);

@@ -151,9 +151,10 @@ void pl_device_profile(pl_device *device, pl_program_id program,
     device->kind->profile(device, program, seconds);
 }
 
-double pl_device_peak_flops(pl_device *device)
+double pl_device_peak_flops(pl_device *device, pl_dtype dtype)
 {
-    return device->kind->probe(device, PL_PROBE_FLOPS);
+    return device->kind->probe(device, dtype == PL_BF16 ? PL_PROBE_FLOPS_BF16
+                                                        : PL_PROBE_FLOPS);
 }
 
 double pl_device_read_bytes(pl_device *device)

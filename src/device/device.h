@@ -172,9 +172,9 @@ void *pl_device_host(pl_device *device, pl_buffer_id buffer);
 void pl_device_profile(pl_device *device, pl_program_id program,
                        double *seconds);
 
-/* Flops per second that the device's arithmetic could do at best, measured in
- * some 40 ms. 0: unknown. */
-double pl_device_peak_flops(pl_device *device);
+/* Flops per second that the device's arithmetic could do at best in a run of
+ * that dtype, measured in some 40 ms. 0: unknown. */
+double pl_device_peak_flops(pl_device *device, pl_dtype dtype);
 
 /* Bytes per second of what lives throughout that the device reads at best,
  * likewise. 0: unknown. */

@@ -8,8 +8,9 @@
 #include "device/device.h"
 
 typedef enum pl_probe {
-    PL_PROBE_FLOPS, /* pl_device_peak_flops */
-    PL_PROBE_READS, /* pl_device_read_bytes */
+    PL_PROBE_FLOPS,      /* pl_device_peak_flops */
+    PL_PROBE_FLOPS_BF16, /* the same, of a run in bfloat16 */
+    PL_PROBE_READS,      /* pl_device_read_bytes */
 } pl_probe;
 
 struct pl_device_kind {

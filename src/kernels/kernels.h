@@ -497,7 +497,8 @@ typedef enum pl_arithmetic {
 const char *pl_arithmetic_name(uint64_t arithmetic);
 
 typedef struct pl_kernels {
-    const char *name; /* "ref", "base", "avx2", "avx512", "neon" */
+    const char
+        *name; /* "ref", "base", "avx2", "avx512", "avx512bf16", "neon" */
     pl_arithmetic arithmetic;
 #define PL_KERNEL_SLOT(op) void (*op)(const pl_##op *args, int ith, int nth);
     PL_KERNEL_TABLE(PL_KERNEL_SLOT)
@@ -506,6 +507,9 @@ typedef struct pl_kernels {
      * number that depends on all of them in *sink and returns how many flops
      * they were. For measuring a thread's peak. NULL in the reference. */
     double (*peak)(size_t rounds, float *sink);
+    /* The same for bf16 products, where they have instructions of their own;
+     * else NULL. */
+    double (*peak_bf16)(size_t rounds, float *sink);
     /* Reads x (but for a remainder of less than 1 KiB) and adds something that
      * depends on it to *sink. For measuring how fast memory can be read. NULL
      * in the reference. */

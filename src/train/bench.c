@@ -191,11 +191,12 @@ static pl_status measure(pl_bench *bench, pl_bench_round *round, double *loops,
 {
     pl_session *session = bench->session;
     pl_device *device = session->run.device;
+    const pl_dtype dtype = session->run.gpt.layout.dtype;
     const double batches =
                      (double)session->run.config->gradient_accumulation_steps,
                  tokens = batches * (double)session->run.gpt.layout.batch *
                           (double)session->run.shape.T,
-                 peak = pl_device_peak_flops(device);
+                 peak = pl_device_peak_flops(device, dtype);
     double batch = 0.0, update = 0.0;
     session->controls = PL_CONTROLS_NEUTRAL;
     pl_status status = run_batch(session, loops, &batch, err);
@@ -205,9 +206,9 @@ static pl_status measure(pl_bench *bench, pl_bench_round *round, double *loops,
         return status;
     round->update_seconds = batches * batch + update;
     round->train_tokens = tokens / round->update_seconds;
-    const double then = pl_device_peak_flops(device);
+    const double then = pl_device_peak_flops(device, dtype);
     status = run_eval(session, &round->eval_tokens, err);
-    const double last = pl_device_peak_flops(device),
+    const double last = pl_device_peak_flops(device, dtype),
                  read = pl_device_read_bytes(device);
     if (!status)
         status = run_sample(session, decoded, &round->sample_tokens, err);

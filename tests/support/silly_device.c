@@ -303,7 +303,7 @@ static double probe(pl_device *device, pl_probe what)
     const double began = pl_clock_seconds();
     double work = 0.0;
     float sink = 0.0f;
-    if (what == PL_PROBE_FLOPS && s->steps.kernels.peak)
+    if (what != PL_PROBE_READS && s->steps.kernels.peak)
         work = s->steps.kernels.peak(1000, &sink);
     if (what == PL_PROBE_READS && s->steps.kernels.read) {
         const mapping *bank = &s->banks[0];
