@@ -232,6 +232,15 @@ static void tile_pack_b_transposed(float *panel, float *converted,
     }
 }
 
+/* `count` is cut into as few equal parts of at most `most` as possible: the
+ * size of one, rounded up to whole units. */
+static inline size_t share_of(size_t count, size_t most, size_t unit)
+{
+    const size_t parts = (count + most - 1) / most,
+                 share = (count + parts - 1) / parts;
+    return (share + unit - 1) / unit * unit;
+}
+
 /* Rows m .. m + rows - 1 and columns n .. n + columns - 1 of C. */
 typedef struct tile_part {
     size_t m, rows, n, columns;
