@@ -71,14 +71,20 @@ static pl_status offer_memory(pl_device_offer *offer,
     return PL_OK;
 }
 
-static pl_extent scratch(const pl_device_info *info, const pl_step *step)
+static pl_extent scratch(const pl_device_info *info, const pl_step *step,
+                         pl_dtype result)
 {
     switch (step->op) {
     case PL_OP_ATTENTION:
-    case PL_OP_ATTENTION_BWD:
     case PL_OP_ATTENTION_CACHED:
         return (pl_extent){ info->workers,
                             pl_attention_scratch(step->T, step->inner) };
+    case PL_OP_ATTENTION_BWD:
+        return (pl_extent){ info->workers,
+                            pl_attention_bwd_scratch(step->T, step->inner,
+                                                     result == PL_F32
+                                                         ? PL_STORE_F32
+                                                         : PL_STORE_BF16) };
     default:
         return (pl_extent){ 0, 0 };
     }

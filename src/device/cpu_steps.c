@@ -321,6 +321,7 @@ static void run_attention(cx *c, const pl_step *s, int ith, int nth)
         .queries = s->T,
         .keys = s->T,
         .H = s->heads,
+        .KV = s->heads,
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, PL_ARG_ATTENTION_SCRATCH),
@@ -341,11 +342,14 @@ static void run_attention_bwd(cx *c, const pl_step *s, int ith, int nth)
         .B = s->rows / s->T,
         .T = s->T,
         .H = s->heads,
+        .KV = s->heads,
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, PL_ARG_ATTENTION_BWD_SCRATCH),
         .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_QKV),
         .out_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_ATT),
+        .dout_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_DATT),
+        .dqkv_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_DQKV),
     };
     c->kernels.attention_bwd(&a, ith, nth);
 }
@@ -389,6 +393,7 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
         .keys = s->T,
         .first = controls->position,
         .H = s->heads,
+        .KV = s->heads,
         .D = s->inner,
         .scratch = arg(c, s, PL_ARG_ATTENTION_CACHED_SCRATCH),
         .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE),

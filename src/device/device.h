@@ -89,8 +89,10 @@ PL_MUST_CHECK pl_status pl_device_offer_make(pl_device_offer *offer,
                                              pl_error *err);
 
 /* float32 scratch that a step of this op with these constants (of rows, T,
- * heads, inner) wants for itself; rows 0: none. */
-pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step);
+ * heads, inner), whose first argument is kept as `result`, wants for itself;
+ * rows 0: none. */
+pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step,
+                            pl_dtype result);
 
 /* float32 scratch that all products share where the widest one has `columns`
  * columns of weights kept or rounded to `dtype`, of which at most `most` are to

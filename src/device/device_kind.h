@@ -20,7 +20,8 @@ struct pl_device_kind {
     pl_status (*describe)(pl_device_info *info, size_t threads, pl_error *err);
     pl_status (*offer)(pl_device_offer *offer, const pl_device_info *info,
                        pl_error *err);
-    pl_extent (*scratch)(const pl_device_info *info, const pl_step *step);
+    pl_extent (*scratch)(const pl_device_info *info, const pl_step *step,
+                         pl_dtype result);
     pl_extent (*packing)(const pl_device_info *info, size_t columns,
                          size_t most, pl_dtype dtype);
 

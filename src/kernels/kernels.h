@@ -158,15 +158,18 @@ typedef struct pl_column_sum {
 
 /* ---- embedding ---- */
 
-/* x[r, :] = drop(wte[token(r), :] + wpe[position + r % T, :]), where
- * token(r) = tokens[(r / T) * token_stride + r % T]. */
+/* x[r, :] = drop(wte[token(r), :] + wpe[place(r), :]), where
+ * token(r) = tokens[(r / T) * token_stride + r % T] and
+ * place(r) = first + r % T; first is positions[r / T], or `position` for all
+ * sequences where positions is NULL. */
 typedef struct pl_embed {
     float *x; /* [rows, C] */
     const int32_t *tokens;
     size_t token_stride, rows, T, C;
-    size_t position; /* of a sequence's first row */
+    size_t position;          /* of a sequence's first row */
+    const int32_t *positions; /* [rows / T], or NULL */
     const void *wte, *wpe;
-    pl_dropout dropout; /* rows r = position + r % T of each sequence */
+    pl_dropout dropout; /* rows place(r) of each sequence */
     pl_storage wte_storage, wpe_storage;
 } pl_embed;
 
@@ -231,47 +234,58 @@ typedef struct pl_rmsnorm_bwd {
 
 /* ---- attention ---- */
 
-/* Causal attention of `queries` rows at positions first .. first + queries - 1
- * of each of B sequences, over keys 0 .. its own position, H heads of width D.
- * Element (b, i, h, d) of q is q[(b * queries + i) * q_row + h * D + d]; of k
- * and v it is k[(b * keys + j) * kv_row + h * D + d], where `keys` is how many
- * rows one sequence has there (first + queries <= keys). Training passes one
- * buffer: q = qkv, k = qkv + H*D, v = qkv + 2*H*D, rows of 3*H*D.
+/* Causal attention of `queries` rows of each of B sequences, H heads of width
+ * D, over KV heads of keys and values (KV divides H): query head h reads head
+ * h / (H / KV) of them. Sequence b's queries are at positions first(b) ..
+ * first(b) + queries - 1, where first(b) is positions[b], or `first` for all
+ * where positions is NULL; each sees keys 0 .. its own position. Element
+ * (b, i, h, d) of q is q[(b * queries + i) * q_row + h * D + d]; element
+ * (b, j, g, d) of k and v is k[(b * keys + j) * kv_row + g * D + d], where
+ * `keys` is how many rows one sequence has there (first(b) + queries <= keys).
+ * Training passes one buffer: q = qkv, k = qkv + H*D, v = qkv + (H + KV)*D,
+ * rows of (H + 2*KV)*D.
  *   s_j = (CHAIN(d) q_d * k_jd, from 0) * scale,  scale = (float)(1/sqrt(D))
  *   m = max s_j;  p_j = exp(s_j - m);  l = LANES(p_j) over j = 0 .. position
- *   out = (CHAIN(j) drop(p_j) * v_j, from 0) * (1 / l) + 0;  lse = m + log(l)
+ *   P_j = drop(p_j), rounded to qkv_storage
+ *   out = (CHAIN(j) P_j * v_j, from 0) * (1 / l) + 0;  lse = m + log(l)
  * out[(b * queries + i) * H * D + h * D + d]; lse[(b * H + h) * queries + i]
  * (NULL: not wanted). Appending zeros to a chain is allowed: +0 * v changes no
  * sum but -0, which the final + 0 makes +0 in any case. q, k and v share one
- * storage; scores, p and lse are float32 always. */
+ * storage, in which P meets v; all else is float32. What a sequence gets
+ * doesn't depend on the others, nor on how many there are. */
 typedef struct pl_attention {
     void *out;
     float *lse;
     const void *q, *k, *v;
     size_t q_row, kv_row;
-    size_t B, queries, keys, first, H, D;
+    size_t B, queries, keys, first, H, KV, D;
+    const int32_t *positions; /* [B], or NULL */
     pl_dropout dropout;
     float *scratch; /* nth * pl_attention_scratch(keys, D) floats */
     pl_storage qkv_storage, out_storage;
 } pl_attention;
 
 /* Gradients of training's form (first = 0, queries = keys = T, one buffer qkv
- * of rows 3*H*D; dqkv likewise, written whole):
- *   p_j = exp(s_j - lse), P = drop(p)
+ * of rows (H + 2*KV)*D; dqkv likewise, written whole):
+ *   p_j = exp(s_j - lse);  P_j = drop(p_j), rounded to qkv_storage
  *   delta = LANES(d) dout_d * out_d
  *   dp_j = drop(CHAIN(d) dout_d * v_jd, from 0)  (same mask and scale)
- *   ds_j = p_j * (dp_j - delta) * scale
- *   dq = CHAIN(j) ds_j * k_j;  dk_j = CHAIN(i) ds_j * q_i;
- *   dv_j = CHAIN(i) P_j * dout_i;  all from 0. */
+ *   ds_j = p_j * (dp_j - delta) * scale, rounded to qkv_storage
+ *   dq = CHAIN(j) ds_j * k_j
+ *   dk_j = CHAIN(h, i) ds_j * q_i;  dv_j = CHAIN(h, i) P_j * dout_i
+ * all from 0, and + 0 at the end, as above: dk's and dv's chains take one query
+ * head of the group after the other (h ascending), the queries of each in
+ * ascending order, and a query that doesn't see the key is as good as a zero.
+ */
 typedef struct pl_attention_bwd {
-    float *dqkv;
-    const float *dout;
+    void *dqkv;
+    const void *dout;
     const void *qkv, *out;
     const float *lse;
-    size_t B, T, H, D;
+    size_t B, T, H, KV, D;
     pl_dropout dropout;
-    float *scratch; /* nth * pl_attention_scratch(T, D) floats */
-    pl_storage qkv_storage, out_storage;
+    float *scratch; /* nth * pl_attention_bwd_scratch(T, D, dqkv_storage) */
+    pl_storage qkv_storage, out_storage, dout_storage, dqkv_storage;
 } pl_attention_bwd;
 
 /* Query rows that a kernel may treat together. */
@@ -284,6 +298,16 @@ static inline size_t pl_attention_scratch(size_t keys, size_t D)
     const size_t wide = (keys + 31) / 32 * 32, deep = (D + 31) / 32 * 32;
     return 2 * PL_ATTENTION_BLOCK * wide + 3 * wide * deep +
            2 * PL_ATTENTION_BLOCK * deep;
+}
+
+/* The same for gradients: dk and dv of a head are summed in a float32 dqkv
+ * itself, and elsewhere if it has 16 bits. */
+static inline size_t pl_attention_bwd_scratch(size_t T, size_t D,
+                                              pl_storage dqkv_storage)
+{
+    const size_t wide = (T + 31) / 32 * 32, deep = (D + 31) / 32 * 32;
+    return pl_attention_scratch(T, D) +
+           (dqkv_storage == PL_STORE_F32 ? 0 : 2 * wide * deep);
 }
 
 /* ---- elementwise ---- */

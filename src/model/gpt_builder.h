@@ -132,9 +132,10 @@ pl_step *pl_build_dropped(builder *b, pl_op op, int layer, unsigned site);
 void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
                                pl_buffer_id x, pl_buffer_id dy);
 
-/* Scratch for a step of attention, an `op`; PL_NO_BUFFER where the device needs
- * none. */
-pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op);
+/* Scratch for a step of attention, an `op` that writes `result`; PL_NO_BUFFER
+ * where the device needs none. */
+pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
+                              pl_buffer_id result);
 
 /* ---- gpt_block.c: what the tables say ---- */
 

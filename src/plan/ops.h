@@ -213,9 +213,9 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ATTENTION, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
 #define PL_ARGS_ATTENTION_BWD(A)                                               \
-    A(ATTENTION_BWD, DQKV, "dqkv", PL_WRITE, PL_NEEDED, PL_IS_F32,             \
+    A(ATTENTION_BWD, DQKV, "dqkv", PL_WRITE, PL_NEEDED, PL_IS_STORED,          \
       3 * rows * heads * inner)                                                \
-    A(ATTENTION_BWD, DATT, "datt", PL_READ, PL_NEEDED, PL_IS_F32,              \
+    A(ATTENTION_BWD, DATT, "datt", PL_READ, PL_NEEDED, PL_IS_STORED,           \
       (rows * heads * inner))                                                  \
     A(ATTENTION_BWD, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,             \
       3 * rows * heads * inner)                                                \

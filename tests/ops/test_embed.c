@@ -94,6 +94,42 @@ static void tables_of_any_width_agree(void **state)
                 }
 }
 
+/* A sequence at its own position gets what it gets alone. */
+static void sequences_may_be_at_different_positions(void **state)
+{
+    enum { T = 3, B = 4, C = 37 };
+    static const int32_t positions[B] = { 40, 0, 77, 7 };
+    (void)state;
+    for (int isa = -1; isa <= (int)pl_cpu_isa(); isa++) {
+        const pl_kernels set = isa < 0 ? pl_kernels_ref()
+                                       : pl_kernels_for((pl_isa)isa);
+        const pl_embed all = { .x = fenced_blank(B * T * C),
+                               .tokens = tokens,
+                               .token_stride = T + 1,
+                               .rows = B * T,
+                               .T = T,
+                               .C = C,
+                               .positions = positions,
+                               .wte = fenced_random(V * C, 1, 1),
+                               .wpe = fenced_random(POSITIONS * C, 2, 1),
+                               .dropout = make_dropout(0.2) };
+        RUN_OP(&set, embed, &all, 3);
+        for (size_t b = 0; b < B; b++) {
+            pl_embed one = all;
+            one.x = fenced_blank(T * C);
+            one.tokens += b * (T + 1);
+            one.rows = T;
+            one.positions = NULL;
+            one.position = (size_t)positions[b];
+            one.dropout.sequence += (uint32_t)b;
+            set.embed(&one, 0, 1);
+            assert_memory_equal(all.x + b * T * C, one.x,
+                                T * C * sizeof(float));
+        }
+        fenced_release();
+    }
+}
+
 static void gradients_of_sequences_one_by_one_have_the_same_bits(void **state)
 {
     enum { T = 9, B = 4, C = 37 };
@@ -184,6 +220,7 @@ static void nothing_is_read_beyond_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequences_may_be_at_different_positions),
         cmocka_unit_test(tables_of_any_width_agree),
         cmocka_unit_test(gradients_of_sequences_one_by_one_have_the_same_bits),
         cmocka_unit_test(the_references_gradients_are_its_slopes),

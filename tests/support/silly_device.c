@@ -125,9 +125,10 @@ static pl_status offer(pl_device_offer *out, const pl_device_info *info,
     return PL_OK;
 }
 
-static pl_extent scratch(const pl_device_info *info, const pl_step *step)
+static pl_extent scratch(const pl_device_info *info, const pl_step *step,
+                         pl_dtype result)
 {
-    return pl_device_cpu.scratch(info, step);
+    return pl_device_cpu.scratch(info, step, result);
 }
 
 /* None: its products do with their stacks. */

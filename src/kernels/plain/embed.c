@@ -28,7 +28,10 @@ void PL_K(embed)(const pl_embed *args, int ith, int nth)
     size_t begin, end;
     pl_threads_slice(args->rows, ith, nth, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        const size_t sequence = r / T, position = args->position + r % T;
+        const size_t sequence = r / T,
+                     first = args->positions ? (size_t)args->positions[sequence]
+                                             : args->position,
+                     position = first + r % T;
         const int32_t token =
             args->tokens[sequence * args->token_stride + r % T];
         float *x = args->x + r * C;
