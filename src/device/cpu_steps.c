@@ -33,6 +33,7 @@ static pl_storage storage_of(cx *c, const pl_step *step, int i)
     }
 }
 
+/* What float32 operands of a product are rounded to as they are read. */
 static pl_storage rounding_of(const pl_step *step)
 {
     return step->flags & PL_STEP_ROUND_BF16  ? PL_STORE_BF16
@@ -145,7 +146,8 @@ static void run_layernorm_bwd(cx *c, const pl_step *s, int ith, int nth)
         .weight = arg(c, s, PL_ARG_LAYERNORM_BWD_WEIGHT),
         .rows = s->rows,
         .C = s->cols,
-        .accumulate = s->args[PL_ARG_LAYERNORM_BWD_DX].access == PL_UPDATE
+        .accumulate = s->args[PL_ARG_LAYERNORM_BWD_DX].access == PL_UPDATE,
+        .dy_storage = storage_of(c, s, PL_ARG_LAYERNORM_BWD_DY),
     };
     c->kernels.layernorm_bwd(&a, ith, nth);
 }
@@ -166,16 +168,18 @@ static void run_rmsnorm(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_rmsnorm_bwd(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_rmsnorm_bwd a = { .dx = arg(c, s, PL_ARG_RMSNORM_BWD_DX),
-                         .dweight = arg(c, s, PL_ARG_RMSNORM_BWD_DWEIGHT),
-                         .dy = arg(c, s, PL_ARG_RMSNORM_BWD_DY),
-                         .x = arg(c, s, PL_ARG_RMSNORM_BWD_X),
-                         .rstd = arg(c, s, PL_ARG_RMSNORM_BWD_RSTD),
-                         .weight = arg(c, s, PL_ARG_RMSNORM_BWD_WEIGHT),
-                         .rows = s->rows,
-                         .C = s->cols,
-                         .accumulate = s->args[PL_ARG_RMSNORM_BWD_DX].access ==
-                                       PL_UPDATE };
+    pl_rmsnorm_bwd a = {
+        .dx = arg(c, s, PL_ARG_RMSNORM_BWD_DX),
+        .dweight = arg(c, s, PL_ARG_RMSNORM_BWD_DWEIGHT),
+        .dy = arg(c, s, PL_ARG_RMSNORM_BWD_DY),
+        .x = arg(c, s, PL_ARG_RMSNORM_BWD_X),
+        .rstd = arg(c, s, PL_ARG_RMSNORM_BWD_RSTD),
+        .weight = arg(c, s, PL_ARG_RMSNORM_BWD_WEIGHT),
+        .rows = s->rows,
+        .C = s->cols,
+        .accumulate = s->args[PL_ARG_RMSNORM_BWD_DX].access == PL_UPDATE,
+        .dy_storage = storage_of(c, s, PL_ARG_RMSNORM_BWD_DY)
+    };
     c->kernels.rmsnorm_bwd(&a, ith, nth);
 }
 
@@ -259,6 +263,7 @@ static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
                   .c_row = s->cols,
                   .start = PL_GEMM_ZERO,
                   .a_storage = storage_of(c, s, PL_ARG_MATMUL_T_X),
+                  .a_round = rounding_of(s),
                   .b_storage = storage_of(c, s, PL_ARG_MATMUL_T_W),
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_T_Y) };
@@ -288,7 +293,9 @@ static void run_matmul_dw(cx *c, const pl_step *s, int ith, int nth)
                   .c_row = s->cols,
                   .start = PL_GEMM_KEEP,
                   .a_storage = storage_of(c, s, PL_ARG_MATMUL_DW_X),
+                  .a_round = rounding_of(s),
                   .b_storage = storage_of(c, s, PL_ARG_MATMUL_DW_DY),
+                  .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_DW_DW) };
     PL_CHECK(a.c_storage == PL_STORE_F32);
     give_scratch(c, &a, ith);
@@ -300,7 +307,8 @@ static void run_column_sum(cx *c, const pl_step *s, int ith, int nth)
     pl_column_sum a = { .sum = arg(c, s, PL_ARG_COLUMN_SUM_SUM),
                         .x = arg(c, s, PL_ARG_COLUMN_SUM_X),
                         .rows = s->rows,
-                        .C = s->cols };
+                        .C = s->cols,
+                        .x_storage = storage_of(c, s, PL_ARG_COLUMN_SUM_X) };
     c->kernels.column_sum(&a, ith, nth);
 }
 
@@ -421,7 +429,8 @@ static void run_drop(cx *c, const pl_step *s, int ith, int nth)
                   .rows = s->rows,
                   .T = s->T,
                   .C = s->cols,
-                  .dropout = dropout_of(c, s) };
+                  .dropout = dropout_of(c, s),
+                  .y_storage = storage_of(c, s, PL_ARG_DROP_Y) };
     c->kernels.drop(&a, ith, nth);
 }
 
@@ -451,6 +460,7 @@ static void run_cross_entropy(cx *c, const pl_step *s, int ith, int nth)
         .T = s->T,
         .V = s->cols,
         .scale = s->flags & PL_STEP_GRADIENT ? controls->dlogit_scale : 0.0f,
+        .storage = storage_of(c, s, PL_ARG_CROSS_ENTROPY_LOGITS),
     };
     c->kernels.cross_entropy(&a, ith, nth);
 }

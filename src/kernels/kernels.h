@@ -81,12 +81,13 @@ typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
 /* The epilogue of a product: what is done to C once its chains have ended, part
  * by part, while the part is in the cache. It works element by element, so that
  * the parts don't matter. x and y have the shape of c and the row stride `row`.
- * c is float32 for the last two, x for the last. */
+ * c and x are float32 for the last. */
 typedef enum pl_epilogue_kind {
     PL_EPILOGUE_NONE,
     PL_EPILOGUE_GELU, /* y = GELU(c), or C itself becomes that where y is NULL;
                        * c is first rounded to its storage in either case */
-    PL_EPILOGUE_GELU_BWD, /* c *= GELU'(x) */
+    PL_EPILOGUE_GELU_BWD, /* c *= GELU'(x), before c is rounded to its storage
+                           */
     PL_EPILOGUE_RESIDUAL, /* c = x + drop(c): row m is row position + m of
                            * sequences of T rows */
 } pl_epilogue_kind;
@@ -115,9 +116,15 @@ typedef enum pl_gemm_start {
  * dimension: a_col == 1 is row-major, a_row == 1 is a transposed matrix. c is
  * row-major with leading dimension c_row >= N. A float32 b is rounded to
  * b_round as it is read: master weights used as 16-bit weights, with the bits
- * that a stored 16-bit copy gives. b_round is ignored for a b of 16 bits.
- * PL_GEMM_KEEP needs a float32 c: a chain in 16 bits would be rounded where it
- * was cut. */
+ * that a stored 16-bit copy gives. b_round is ignored for a b of 16 bits. a and
+ * a_round likewise. PL_GEMM_KEEP needs a float32 c: a chain in 16 bits would be
+ * rounded where it was cut.
+ *
+ * A bf16 product is one whose operands are both bfloat16, stored so or rounded
+ * so as they are read (pl_gemm_is_bf16). Its sums are never denormal
+ * (storage.h), so that a set may use instructions that know no denormals: a
+ * bias counts as pl_sum_start(bias), and a KEEP start is what such a product
+ * left, or pl_sum_start leaves as it is. */
 typedef struct pl_gemm {
     size_t M, N, K;
     const void *a;
@@ -128,12 +135,19 @@ typedef struct pl_gemm {
     size_t c_row;
     const float *bias; /* [N], for PL_GEMM_BIAS */
     pl_gemm_start start;
-    pl_storage a_storage, b_storage, b_round, c_storage;
+    pl_storage a_storage, a_round, b_storage, b_round, c_storage;
     pl_epilogue epilogue;
     float *scratch; /* this thread's; NULL: b is packed on the stack, a few
                      * columns at a time */
     size_t scratch_floats;
 } pl_gemm;
+
+static inline int pl_gemm_is_bf16(const pl_gemm *g)
+{
+    const pl_storage a = g->a_storage ? g->a_storage : g->a_round,
+                     b = g->b_storage ? g->b_storage : g->b_round;
+    return a == PL_STORE_BF16 && b == PL_STORE_BF16;
+}
 
 /* Rows and, at most, columns of B that are packed together (BLIS: KC, NC). */
 enum { PL_GEMM_DEPTH = 384, PL_GEMM_COLUMNS = 512 };
@@ -151,9 +165,10 @@ static inline size_t pl_gemm_scratch(size_t columns, pl_storage storage)
 /* sum[c] += CHAIN(row) of 1 * x[row, c], started from what sum holds: the
  * gradient of a bias. */
 typedef struct pl_column_sum {
-    float *sum;     /* [C] */
-    const float *x; /* [rows, C] */
+    float *sum;    /* [C] */
+    const void *x; /* [rows, C] */
     size_t rows, C;
+    pl_storage x_storage;
 } pl_column_sum;
 
 /* ---- embedding ---- */
@@ -173,8 +188,10 @@ typedef struct pl_embed {
     pl_storage wte_storage, wpe_storage;
 } pl_embed;
 
-/* The gradients of both tables: rows in ascending order, dwte[token(r), :] +=
- * drop(dx[r, :]) and dwpe[r % T, :] += drop(dx[r, :]). Threads split columns.
+/* The gradients of both tables: rows in ascending order, dwpe[r % T, :] +=
+ * drop(dx[r, :]) and dwte[token(r), :] = pl_sum_start(dwte + drop(dx[r, :])),
+ * since dwte is also what a bf16 product carries on from. Threads split
+ * columns.
  */
 typedef struct pl_embed_bwd {
     float *dwte, *dwpe;
@@ -204,9 +221,11 @@ typedef struct pl_layernorm {
  * dx must not alias dy. */
 typedef struct pl_layernorm_bwd {
     float *dx, *dweight, *dbias;
-    const float *dy, *x, *stats, *weight;
+    const void *dy;
+    const float *x, *stats, *weight;
     size_t rows, C;
     int accumulate;
+    pl_storage dy_storage;
 } pl_layernorm_bwd;
 
 /* ---- RMSNorm, eps = 1e-5 likewise ---- */
@@ -227,9 +246,11 @@ typedef struct pl_rmsnorm {
  * dx must not alias dy. */
 typedef struct pl_rmsnorm_bwd {
     float *dx, *dweight;
-    const float *dy, *x, *rstd, *weight;
+    const void *dy;
+    const float *x, *rstd, *weight;
     size_t rows, C;
     int accumulate;
+    pl_storage dy_storage;
 } pl_rmsnorm_bwd;
 
 /* ---- attention ---- */
@@ -323,10 +344,11 @@ typedef struct pl_gelu {
 
 /* y = drop(x). */
 typedef struct pl_drop {
-    float *y;
+    void *y;
     const float *x;
     size_t rows, T, C;
     pl_dropout dropout;
+    pl_storage y_storage;
 } pl_drop;
 
 /* y[r * y_row + c] = x[r * x_row + c]; both have the one storage. */
@@ -347,10 +369,12 @@ typedef struct pl_copy {
  *   dlogit = (exp(logit - m) * (1 / l) - [is target]) * scale
  * scale == 0 (evaluation): logits may be left in any state. */
 typedef struct pl_cross_entropy {
-    float *logits, *loss;
+    void *logits;
+    float *loss;
     const int32_t *tokens;
     size_t token_stride, first, rows, T, V;
     float scale;
+    pl_storage storage; /* of the logits and of what replaces them */
 } pl_cross_entropy;
 
 /* sums[s] = the double sum of loss[s*T .. s*T+T-1] in ascending order. */
@@ -411,7 +435,8 @@ typedef struct pl_clear {
  * word[element % 4] of pl_philox(counter, key),
  *     key     = { seed, PL_RNG_ROUND }
  *     counter = { element / 4, tensor, what is rounded, step }
- * bfloat16: the upper half of the float32's bits + word >> 16.
+ * bfloat16: the upper half of the float32's bits + word >> 16, and then a zero
+ * of its sign if it is below 2^-56, as all bfloat16 is (storage.h).
  *
  * A working copy of the weights, rounded to nearest, is written in the same
  * pass where one is kept.

@@ -35,14 +35,16 @@ PL_INLINE void widen8(float *to, const uint16_t *from, pl_storage storage)
 #endif
 }
 
-/* bfloat16s in the upper halves. */
+/* bfloat16s in the upper halves: pl_bf16_make. */
 PL_INLINE void bf16_upper8(word8 *to, const float *from)
 {
     word8 u;
     memcpy(&u, from, sizeof u);
     const word8 even = u + 0x7fffu + (u >> 16 & 1u), quiet = u | 0x400000u;
     const word8 nan = (word8)((signed8)(u & 0x7fffffffu) > 0x7f800000);
-    *to = (nan & quiet) | (~nan & even);
+    const word8 tiny = (word8)((signed8)(u & 0x7fffffffu) < PL_BF16_LEAST);
+    const word8 rounded = (nan & quiet) | (~nan & even);
+    *to = (tiny & u & 0x80000000u) | (~tiny & rounded);
 }
 
 PL_INLINE void narrow8(uint16_t *to, const float *from, pl_storage storage)
@@ -194,6 +196,27 @@ static inline void narrow(void *to, const float *from, size_t count,
                           pl_storage storage)
 {
     narrow_rows(to, 0, from, 0, 1, count, storage);
+}
+
+/* Elements that are converted at a time, on the stack: whole LANES. */
+enum { STACK_FLOATS = 256 };
+
+/* How many of the elements from i on are converted next. */
+static inline size_t stack_count(size_t i, size_t end)
+{
+    return end - i < STACK_FLOATS ? end - i : STACK_FLOATS;
+}
+
+/* `count` elements of x from `at` on as float32: in place, or in `room`. */
+static inline const float *as_floats(float room[STACK_FLOATS], const void *x,
+                                     size_t at, size_t count,
+                                     pl_storage storage)
+{
+    const void *from = pl_storage_at(x, at, storage);
+    if (storage == PL_STORE_F32)
+        return from;
+    widen(room, from, count, storage);
+    return room;
 }
 
 #endif

@@ -38,7 +38,8 @@ void pl_ref_embed_bwd(const pl_embed_bwd *args, int ith, int nth)
         for (size_t c = 0; c < C; c++) {
             const float d = (float)ref_dropped(&args->dropout, 0, sequence, row,
                                                c, (double)args->dx[r * C + c]);
-            args->dwte[token * C + c] += d;
+            args->dwte[token * C + c] = pl_sum_start(args->dwte[token * C + c] +
+                                                     d);
             args->dwpe[row * C + c] += d;
         }
     }
