@@ -19,7 +19,7 @@
  * The size of a block doesn't change a bit: every sum has the canonical order
  * of kernels.h (a chain over keys or queries, or 16 lanes over keys), and
  * masked weights add +0 to it. */
-#include "kernels/plain/attention.h"
+#include "kernels/plain/attention_bf16.h"
 #include "kernels/plain/share.h"
 
 /* Queries of a block: few, so that their scores stay in the cache. */
@@ -40,6 +40,7 @@ typedef struct head {
     float *pv;     /* [BLOCK, padded D]: P V */
     float *keys, *values;
     size_t packed; /* how many of them; 0: none so far */
+    int by_words;  /* products are attention_bf16.h's */
 } head;
 
 /* Takes on head h of sequence b; what is packed stays if it is of the same
@@ -83,6 +84,13 @@ static void pack_head(head *a, size_t last, float *scratch, float *work)
     a->keys = a->pv + 2 * BLOCK * padded_D;
     a->values = a->keys + ld * padded_D;
     a->packed = count;
+#if defined(__AVX512BF16__)
+    if (a->by_words) {
+        words_turned((uint32_t *)(void *)a->keys, &k);
+        words_woven((uint32_t *)(void *)a->values, &v, word_vectors(k.D));
+        return;
+    }
+#endif
     pack_transposed(a->keys, ld, &k, work);
     pack_rows(a->values, &v);
 }
@@ -106,25 +114,57 @@ static float softmax_row(const head *a, size_t i, size_t r, size_t keys)
     return 1.0f / sum;
 }
 
-/* One block of queries: S, P, and P V. */
-static void forward_block(const head *a, size_t i, size_t rows, float *work)
+/* S of queries i .. i + rows - 1. */
+static void block_scores(const head *a, size_t i, size_t rows, float *work)
 {
     const pl_attention *args = a->args;
-    const size_t D = args->D, C = args->H * D, keys = a->first + i + rows,
-                 ld = ld_of(args->keys), padded_D = round_up(D, 32),
-                 query = a->b * args->queries + i;
-    float inverse[BLOCK];
+    const size_t D = args->D, keys = a->first + i + rows,
+                 ld = ld_of(args->keys),
+                 at = (a->b * args->queries + i) * args->q_row + a->h * D;
+    const void *q = pl_storage_at(args->q, at, args->qkv_storage);
+#if defined(__AVX512BF16__)
+    if (a->by_words) {
+        word_scores(a->scores, ld, keys,
+                    &(strided){ q, args->q_row, rows, D, PL_STORE_BF16 },
+                    (const uint32_t *)(const void *)a->keys,
+                    (uint32_t *)(void *)work);
+        return;
+    }
+#endif
     const pl_gemm scores = { .M = rows,
                              .N = round_up(keys, NR),
                              .K = D,
-                             .a = pl_storage_at(args->q,
-                                                query * args->q_row + a->h * D,
-                                                args->qkv_storage),
+                             .a = q,
                              .a_row = args->q_row,
                              .a_col = 1,
                              .a_storage = args->qkv_storage,
                              .c = a->scores,
                              .c_row = ld };
+    times_transposed(a->keys, ld, work, &scores);
+}
+
+/* P V, where P is still to be rounded. */
+static void block_mix(const head *a, size_t i, size_t rows, float *work)
+{
+    const pl_attention *args = a->args;
+    const size_t D = args->D, keys = a->first + i + rows,
+                 ld = ld_of(args->keys), padded_D = round_up(D, 32);
+#if defined(__AVX512BF16__)
+    if (a->by_words) {
+        uint32_t *words = (uint32_t *)(void *)a->scores;
+        const word_job mix = { .pairs = (keys + 1) / 2,
+                               .a = words,
+                               .a_row = weight_row(ld),
+                               .a_col = 1,
+                               .b = (const uint32_t *)(void *)a->values,
+                               .c = a->pv,
+                               .c_row = padded_D };
+        for (size_t r = 0; r < rows; r++)
+            words_of_weights(words + r * mix.a_row, a->scores + r * ld, keys);
+        word_product(&mix, rows, D, word_vectors(D), (a->packed + 1) / 2);
+        return;
+    }
+#endif
     const pl_gemm product = { .M = rows,
                               .N = D,
                               .K = keys,
@@ -133,13 +173,24 @@ static void forward_block(const head *a, size_t i, size_t rows, float *work)
                               .a_col = 1,
                               .c = a->pv,
                               .c_row = padded_D };
-    times_transposed(a->keys, ld, work, &scores);
-    for (size_t r = 0; r < rows; r++) {
-        inverse[r] = softmax_row(a, i, r, keys);
+    for (size_t r = 0; r < rows; r++)
         round_weights(a->scores + r * ld, a->first + i + r + 1,
                       args->qkv_storage);
-    }
     times_rows(a->values, a->packed, work, &product);
+}
+
+/* One block of queries: S, P, and P V. */
+static void forward_block(const head *a, size_t i, size_t rows, float *work)
+{
+    const pl_attention *args = a->args;
+    const size_t D = args->D, C = args->H * D, padded_D = round_up(D, 32),
+                 keys = round_up(a->first + i + rows, 32),
+                 query = a->b * args->queries + i;
+    float inverse[BLOCK];
+    block_scores(a, i, rows, work);
+    for (size_t r = 0; r < rows; r++)
+        inverse[r] = softmax_row(a, i, r, keys);
+    block_mix(a, i, rows, work);
     /* Appended zeros turn a sum of -0 into +0; adding 0 always does. */
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < D; c++)
@@ -245,7 +296,7 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
     const size_t first = first_of(args, 0),
                  end = unit_at(heads, blocks, first, size, ith + 1, nth);
     size_t unit = unit_at(heads, blocks, first, size, ith, nth);
-    head a = { .args = args };
+    head a = { .args = args, .by_words = by_words(args->qkv_storage, args->D) };
     while (unit < end) {
         const size_t pair = unit / blocks, stop = (pair + 1) * blocks,
                      last = stop < end ? stop : end;
