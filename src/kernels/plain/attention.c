@@ -43,6 +43,19 @@ typedef struct head {
     int by_words;  /* products are attention_bf16.h's */
 } head;
 
+/* Lays out the scratch; there is no head yet. */
+static head head_make(const pl_attention *args, float *scratch)
+{
+    const size_t ld = ld_of(args->keys), padded_D = round_up(args->D, 32);
+    head a = { .args = args,
+               .scores = scratch,
+               .pv = scratch + 2 * BLOCK * ld,
+               .by_words = by_words(args->qkv_storage, args->D) };
+    a.keys = a.pv + 2 * BLOCK * padded_D;
+    a.values = a.keys + ld * padded_D;
+    return a;
+}
+
 /* Takes on head h of sequence b; what is packed stays if it is of the same
  * group. */
 static void begin_head(head *a, size_t b, size_t h)
@@ -71,18 +84,13 @@ static strided rows_at(const head *a, const void *x, size_t count)
 }
 
 /* Packs the keys and values that queries up to `last` see. */
-static void pack_head(head *a, size_t last, float *scratch, float *work)
+static void pack_head(head *a, size_t last, float *work)
 {
-    const size_t ld = ld_of(a->args->keys), padded_D = round_up(a->args->D, 32),
-                 count = a->first + last;
+    const size_t count = a->first + last;
     const strided k = rows_at(a, a->args->k, count),
                   v = rows_at(a, a->args->v, count);
     if (a->packed >= count)
         return;
-    a->scores = scratch;
-    a->pv = scratch + 2 * BLOCK * ld;
-    a->keys = a->pv + 2 * BLOCK * padded_D;
-    a->values = a->keys + ld * padded_D;
     a->packed = count;
 #if defined(__AVX512BF16__)
     if (a->by_words) {
@@ -91,7 +99,7 @@ static void pack_head(head *a, size_t last, float *scratch, float *work)
         return;
     }
 #endif
-    pack_transposed(a->keys, ld, &k, work);
+    pack_transposed(a->keys, ld_of(a->args->keys), &k, work);
     pack_rows(a->values, &v);
 }
 
@@ -239,9 +247,7 @@ static void forward_few(const pl_attention *args, int ith, int nth,
                         float *scratch)
 {
     for (size_t u = (size_t)ith; u < args->B * args->H; u += (size_t)nth) {
-        head a = { .args = args,
-                   .scores = scratch,
-                   .pv = scratch + 2 * BLOCK * ld_of(args->keys) };
+        head a = head_make(args, scratch);
         begin_head(&a, u / args->H, u % args->H);
         for (size_t i = 0; i < args->queries; i++)
             switch (args->qkv_storage) {
@@ -296,14 +302,13 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
     const size_t first = first_of(args, 0),
                  end = unit_at(heads, blocks, first, size, ith + 1, nth);
     size_t unit = unit_at(heads, blocks, first, size, ith, nth);
-    head a = { .args = args, .by_words = by_words(args->qkv_storage, args->D) };
+    head a = head_make(args, scratch);
     while (unit < end) {
         const size_t pair = unit / blocks, stop = (pair + 1) * blocks,
                      last = stop < end ? stop : end;
         const size_t queries = (last - pair * blocks) * size;
         begin_head(&a, pair / args->H, pair % args->H);
-        pack_head(&a, queries < args->queries ? queries : args->queries,
-                  scratch, work);
+        pack_head(&a, queries < args->queries ? queries : args->queries, work);
         for (; unit < last; unit++) {
             const size_t i = unit % blocks * size, rest = args->queries - i;
             forward_block(&a, i, rest < size ? rest : size, work);

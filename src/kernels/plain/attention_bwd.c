@@ -130,42 +130,10 @@ static void finish_rows(const pair *a, void *to, float *from, size_t from_row,
         narrow_rows(to, a->row, from, from_row, rows, a->D, storage);
 }
 
-/* A block's part of all three gradients, from its P and dS: queries q and their
- * douts, and the keys up to its last query. */
-static void block_gradients(const pair *a, const strided *q,
-                            const strided *dout, size_t keys)
-{
-    const size_t rows = q->count, padded_D = round_up(a->D, 32);
-    const pl_gemm dq = { .M = rows,
-                         .N = a->D,
-                         .K = keys,
-                         .a = a->ds,
-                         .a_row = a->ld,
-                         .a_col = 1,
-                         .c = a->dq_sums,
-                         .c_row = padded_D };
-    pl_gemm dk = { .M = keys,
-                   .N = a->D,
-                   .K = rows,
-                   .a = a->ds,
-                   .a_row = 1,
-                   .a_col = a->ld,
-                   .c = a->sum_k,
-                   .c_row = a->sum_row,
-                   .start = PL_GEMM_KEEP };
-    times_rows(a->keys, a->T, a->work, &dq);
-    pack_rows(a->queries, q);
-    times_rows(a->queries, rows, a->work, &dk);
-    pack_rows(a->queries, dout);
-    dk.a = a->p;
-    dk.c = a->sum_v;
-    times_rows(a->queries, rows, a->work, &dk);
-}
-
 #if defined(__AVX512BF16__)
-/* The same by words. dS is needed in pairs of keys and in pairs of queries, P
- * in the latter only; each is written where floats were that aren't needed any
- * more, but for one. */
+/* block_gradients by words. dS is needed in pairs of keys and in pairs of
+ * queries, P in the latter only; each is written where floats were that aren't
+ * needed any more, but for one. */
 static void word_gradients(const pair *a, const strided *q, const strided *dout,
                            size_t keys)
 {
@@ -208,6 +176,44 @@ static void word_gradients(const pair *a, const strided *q, const strided *dout,
 }
 #endif
 
+/* A block's part of all three gradients, from its P and dS: queries q and their
+ * douts, and the keys up to its last query. */
+static void block_gradients(const pair *a, const strided *q,
+                            const strided *dout, size_t keys)
+{
+#if defined(__AVX512BF16__)
+    if (a->by_words) {
+        word_gradients(a, q, dout, keys);
+        return;
+    }
+#endif
+    const size_t rows = q->count, padded_D = round_up(a->D, 32);
+    const pl_gemm dq = { .M = rows,
+                         .N = a->D,
+                         .K = keys,
+                         .a = a->ds,
+                         .a_row = a->ld,
+                         .a_col = 1,
+                         .c = a->dq_sums,
+                         .c_row = padded_D };
+    pl_gemm dk = { .M = keys,
+                   .N = a->D,
+                   .K = rows,
+                   .a = a->ds,
+                   .a_row = 1,
+                   .a_col = a->ld,
+                   .c = a->sum_k,
+                   .c_row = a->sum_row,
+                   .start = PL_GEMM_KEEP };
+    times_rows(a->keys, a->T, a->work, &dq);
+    pack_rows(a->queries, q);
+    times_rows(a->queries, rows, a->work, &dk);
+    pack_rows(a->queries, dout);
+    dk.a = a->p;
+    dk.c = a->sum_v;
+    times_rows(a->queries, rows, a->work, &dk);
+}
+
 /* Queries i .. i + rows - 1 against keys 0 .. i + rows - 1. */
 static void backward_block(const pair *a, size_t i, size_t rows)
 {
@@ -220,12 +226,7 @@ static void backward_block(const pair *a, size_t i, size_t rows)
     scores_of(a, a->ds, &dout, keys, a->values_t);
     for (size_t r = 0; r < rows; r++)
         backward_row(a, i, r, round_up(keys, 32));
-#if defined(__AVX512BF16__)
-    if (a->by_words)
-        word_gradients(a, &q, &dout, keys);
-    else
-#endif
-        block_gradients(a, &q, &dout, keys);
+    block_gradients(a, &q, &dout, keys);
     finish_rows(a, pl_storage_at(a->dq, i * a->row, args->dqkv_storage),
                 a->dq_sums, round_up(a->D, 32), rows);
 }

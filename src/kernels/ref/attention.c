@@ -40,7 +40,7 @@ static void forward_row(const pl_attention *args, size_t b, size_t i, size_t h)
     const size_t first = args->positions ? (size_t)args->positions[b]
                                          : args->first;
     const size_t D = args->D, position = first + i, row = args->kv_row;
-    const size_t query = b * args->queries + i, g = h / (args->H / args->KV);
+    const size_t query = b * args->queries + i, g = h * args->KV / args->H;
     const size_t at_q = query * args->q_row + h * D,
                  at_k = b * args->keys * row + g * D,
                  at_out = query * args->H * D + h * D;
@@ -92,7 +92,7 @@ typedef struct places {
 
 static places places_of(const pl_attention_bwd *args, size_t b, size_t h)
 {
-    const size_t H = args->H, KV = args->KV, D = args->D, g = h / (H / KV);
+    const size_t H = args->H, KV = args->KV, D = args->D, g = h * KV / H;
     const size_t row = (H + 2 * KV) * D, first = b * args->T * row;
     return (places){ .q = first + h * D,
                      .k = first + (H + g) * D,
@@ -183,7 +183,7 @@ static void backward_key(const pl_attention_bwd *args, size_t b, size_t g,
 void pl_ref_attention_bwd(const pl_attention_bwd *args, int ith, int nth)
 {
     (void)nth;
-    if (ith || args->D == 0)
+    if (ith || args->D == 0 || args->H == 0)
         return;
     for (size_t b = 0; b < args->B; b++)
         for (size_t t = 0; t < args->T; t++) {
