@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "config/special.h"
 #include "device/choose.h"
 
@@ -75,11 +76,12 @@ static pl_status find_budget(pl_machine *machine, pl_machine_use use,
     const int stated = pl_config_states_memory(config);
     pl_device_offer offer;
     pl_status status = PL_OK;
-    machine->budget_bytes = SIZE_MAX;
+    machine->budget_bytes = machine->stated_bytes = SIZE_MAX;
     if (stated) {
         snprintf(machine->budget_from, sizeof machine->budget_from,
                  "memory = '%.200s'", config->memory);
-        status = pl_memory_parse(config->memory, &machine->budget_bytes, err);
+        status = pl_memory_parse(config->memory, &machine->stated_bytes, err);
+        machine->budget_bytes = machine->stated_bytes;
     }
     if (status || (stated && use == PL_MACHINE_PLAN))
         return status;
@@ -124,6 +126,26 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
         machine->similar_trust = pl_rates_trust(&similar, pl_clock_date());
     find_host_budget(machine, use);
     return find_budget(machine, use, config, err);
+}
+
+static size_t sum_of(size_t bytes, uint64_t more)
+{
+    return more < SIZE_MAX - bytes ? bytes + (size_t)more : SIZE_MAX;
+}
+
+void pl_machine_add_held(pl_machine *machine, uint64_t bytes)
+{
+    const size_t used = strlen(machine->budget_from),
+                 offered = machine->budget_bytes;
+    machine->host_budget_bytes = sum_of(machine->host_budget_bytes, bytes);
+    if (machine->device.memory.spaces == PL_SPACES_APART || bytes == 0 ||
+        offered >= machine->stated_bytes || offered == SIZE_MAX)
+        return;
+    machine->budget_bytes = sum_of(offered, bytes);
+    if (machine->budget_bytes > machine->stated_bytes)
+        machine->budget_bytes = machine->stated_bytes;
+    snprintf(machine->budget_from + used, sizeof machine->budget_from - used,
+             ", and %s are this run's files", pl_units_bytes(bytes).text);
 }
 
 pl_load pl_machine_load(const pl_machine *machine)

@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 #include "model/from_config.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Program and C library; reading the header of a checkpoint, per layer; and the
@@ -17,6 +17,9 @@ enum {
     RESERVE_LAYER_BYTES = 96 * 1024,
     RESERVE_TABLES = 3,
 };
+
+/* Of tables that are only looked at. */
+static const size_t HEAP_BYTES = (size_t)1 << 30;
 
 size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
                            size_t arena_bytes, size_t tables_bytes)
@@ -33,12 +36,14 @@ int pl_run_plan_is_apart(const pl_gpt_layout *layout)
 }
 
 size_t pl_run_plan_total(const pl_shape *shape, const pl_gpt_layout *layout,
-                         size_t arena_bytes, size_t tables_bytes)
+                         size_t arena_bytes, size_t tables_bytes,
+                         uint64_t files_bytes)
 {
     if (pl_run_plan_is_apart(layout))
         return arena_bytes;
     return arena_bytes +
-           pl_run_plan_reserve(shape, layout, arena_bytes, tables_bytes);
+           pl_run_plan_reserve(shape, layout, arena_bytes, tables_bytes) +
+           files_bytes;
 }
 
 size_t pl_run_plan_host_arena(const pl_gpt *gpt)
@@ -47,11 +52,13 @@ size_t pl_run_plan_host_arena(const pl_gpt *gpt)
                                               : gpt->placement.arena_bytes;
 }
 
-/* The largest arena whose reserve still fits beside it. */
+/* The largest arena whose reserve and files still fit beside it. */
 static size_t arena_budget(size_t budget_bytes, const pl_shape *shape,
-                           const pl_gpt_layout *layout, size_t tables_bytes)
+                           const pl_gpt_layout *layout, size_t tables_bytes,
+                           uint64_t files_bytes)
 {
-    size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes);
+    size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes) +
+                   files_bytes;
     if (budget_bytes == SIZE_MAX || pl_run_plan_is_apart(layout))
         return budget_bytes;
     if (budget_bytes <= fixed)
@@ -81,6 +88,23 @@ pl_status pl_run_plan_tables(const pl_shape *shape, const pl_gpt_layout *base,
             *bytes = trial.taken_bytes;
         pl_heap_close(&trial);
     }
+    return status;
+}
+
+/* The model's tensors say how large its files are; no step does. */
+pl_status pl_run_plan_files(pl_machine_files *files, const pl_machine *machine,
+                            const pl_config *config, const pl_shape *shape,
+                            const pl_gpt_layout *layout, pl_error *err)
+{
+    pl_gpt gpt;
+    *files = (pl_machine_files){ 0 };
+    if (!machine->files)
+        return PL_OK;
+    pl_heap heap = pl_heap_make(HEAP_BYTES);
+    pl_status status = pl_gpt_make_training(&gpt, shape, layout, &heap, err);
+    if (!status)
+        *files = machine->files(machine->files_context, config, &gpt);
+    pl_heap_close(&heap);
     return status;
 }
 
@@ -176,12 +200,15 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
                                     heap, err);
     if (!status)
         status = pl_run_plan_tables(&shape, &base, heap, &tables, err);
+    if (!status)
+        status = pl_run_plan_files(&plan->files, machine, config, &shape, &base,
+                                   err);
     if (status)
         return status;
     tables += pl_run_plan_tokenizer_tables(machine);
     pl_fit_wish wish = pl_run_plan_wish(config);
     wish.budget_bytes = arena_budget(machine->budget_bytes, &shape, &base,
-                                     tables);
+                                     tables, plan->files.bytes);
     status = search(plan, config, machine, &shape, &base, &wish, heap, err);
     if (!status)
         status = pl_gpt_make(&plan->gpt, &shape, &plan->fit.chosen.layout, heap,
@@ -191,10 +218,11 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     const size_t on_host = pl_run_plan_host_arena(&plan->gpt);
     plan->reserve_bytes = pl_run_plan_reserve(&shape, &base, on_host, tables);
     plan->tables_bytes = tables;
-    plan->total_bytes = pl_run_plan_total(
-        &shape, &base, plan->gpt.placement.arena_bytes, tables);
+    plan->total_bytes = pl_run_plan_total(&shape, &base,
+                                          plan->gpt.placement.arena_bytes,
+                                          tables, plan->files.bytes);
     if (pl_run_plan_is_apart(&base))
-        plan->host_bytes = on_host + plan->reserve_bytes;
+        plan->host_bytes = on_host + plan->reserve_bytes + plan->files.bytes;
     plan->fits = plan->total_bytes <= machine->budget_bytes &&
                  plan->host_bytes <= machine->host_budget_bytes;
     plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates,
@@ -203,40 +231,61 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
 }
 
 pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
-                                     size_t arena_bytes, size_t reserve_bytes)
+                                     size_t arena_bytes, size_t reserve_bytes,
+                                     uint64_t files_bytes)
 {
     pl_run_plan_sum sum = { "the arena, in the device's memory" };
+    char files[40] = "";
+    if (files_bytes)
+        snprintf(files, sizeof files, " + files %" PRIu64, files_bytes);
     if (!pl_run_plan_is_apart(layout))
-        snprintf(sum.text, sizeof sum.text, "arena %zu + reserve %zu",
-                 arena_bytes, reserve_bytes);
+        snprintf(sum.text, sizeof sum.text, "arena %zu + reserve %zu%s",
+                 arena_bytes, reserve_bytes, files);
     return sum;
+}
+
+/* Why a run's files count, and what to do about it. */
+static void say_files(char *text, size_t capacity,
+                      const pl_machine_files *files)
+{
+    text[0] = '\0';
+    if (files->bytes)
+        snprintf(text, capacity,
+                 "out_dir is in memory (tmpfs): %zu checkpoints of %" PRIu64
+                 " bytes count, and so do the %" PRIu64
+                 " bytes that the metrics can take after max_iters updates. "
+                 "Choose an out_dir on a disk, or lower keep. ",
+                 files->checkpoints, files->checkpoint_bytes,
+                 files->metrics_bytes);
 }
 
 pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
                             pl_error *err)
 {
+    char files[384];
     if (plan->fits)
         return PL_OK;
+    say_files(files, sizeof files, &plan->files);
     if (plan->total_bytes <= machine->budget_bytes)
         return pl_fail(err, PL_E_MEMORY,
                        "besides the device's memory this run needs %zu bytes "
-                       "of the host's, which has %zu: end what else takes "
+                       "of the host's, which has %zu. %sEnd what else takes "
                        "memory",
-                       plan->host_bytes, machine->host_budget_bytes);
+                       plan->host_bytes, machine->host_budget_bytes, files);
     return pl_fail(
         err, PL_E_MEMORY,
         "this run needs %zu bytes (%s)%s, the budget is "
-        "%zu (%s): %zu bytes are missing. `plimsoll plan` with the same "
+        "%zu (%s): %zu bytes are missing. %s`plimsoll plan` with the same "
         "settings shows what would help",
         plan->total_bytes,
         pl_run_plan_sum_text(&plan->gpt.layout, plan->gpt.placement.arena_bytes,
-                             plan->reserve_bytes)
+                             plan->reserve_bytes, plan->files.bytes)
             .text,
         plan->fit.smallest.arena_bytes == plan->fit.chosen.arena_bytes
             ? " at the least"
             : "",
         machine->budget_bytes, machine->budget_from,
-        plan->total_bytes - machine->budget_bytes);
+        plan->total_bytes - machine->budget_bytes, files);
 }
 
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,

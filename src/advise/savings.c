@@ -44,12 +44,17 @@ static pl_status add(pricing *p, pl_key key, const char *value,
     pl_heap heap = pl_heap_make((size_t)1 << 30);
     const pl_rates *rates = &p->machine->rates;
     const pl_run_plan *plan = p->plan;
+    pl_machine_files files;
     pl_gpt gpt;
     pl_status status = pl_gpt_make(&gpt, shape, layout, &heap, p->err);
+    if (!status)
+        status = pl_run_plan_files(&files, p->machine, p->config, shape, layout,
+                                   p->err);
     if (!status && p->count < PL_MAX_SAVINGS) {
         pl_saving *fix = &p->fixes[p->count++];
-        size_t total = pl_run_plan_total(
-            shape, layout, gpt.placement.arena_bytes, plan->tables_bytes);
+        size_t total = pl_run_plan_total(shape, layout,
+                                         gpt.placement.arena_bytes,
+                                         plan->tables_bytes, files.bytes);
         *fix = (pl_saving){
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
             .update_change = pl_cost_update(&gpt, rates,

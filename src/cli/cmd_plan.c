@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
+#include "train/medium.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ enum { FLAG_JSON = 1, FLAG_STEPS = 2 };
 typedef struct plan {
     const pl_config *config;
     pl_machine machine;
+    pl_medium medium; /* which the machine borrows */
     pl_run_plan run;
     const char *vocab_from;
     pl_saving fixes[PL_MAX_SAVINGS];
@@ -96,12 +98,15 @@ static void print_table(const plan *p)
     print_row("peak", peaks, pl_term_out(PL_TERM_BOLD));
 }
 
-/* A bar of `width` cells, `share` of them filled. */
-static void print_bar(double share, int width)
+/* What `bytes` are of `most`, as a bar and in percent. */
+static void print_share(const char *name, uint64_t bytes, size_t most)
 {
-    int filled = (int)(share * width + 0.5);
-    for (int i = 0; i < width; i++)
-        fputs(i < filled ? "#" : ".", stdout);
+    enum { WIDTH = 46 };
+    const double share = (double)bytes / (double)most;
+    printf("%-18s %9s  ", name, pl_units_bytes(bytes).text);
+    for (int i = 0; i < WIDTH; i++)
+        fputs(i < (int)(share * WIDTH + 0.5) ? "#" : ".", stdout);
+    printf(" %4.1f %%\n", 100.0 * share);
 }
 
 /* Each class of bytes against the line. */
@@ -116,14 +121,11 @@ static void print_bars(const plan *p)
         size_t bytes = place->class_bytes[PL_TRAIN][class];
         if (bytes < most / 1000)
             continue;
-        printf("%-18s %9s  ", pl_class_name((pl_class) class),
-               pl_units_bytes(bytes).text);
-        print_bar((double)bytes / (double)most, 46);
-        printf(" %4.1f %%\n", 100.0 * (double)bytes / (double)most);
+        print_share(pl_class_name((pl_class) class), bytes, most);
     }
-    printf("%-18s %9s  ", "reserve", pl_units_bytes(p->run.reserve_bytes).text);
-    print_bar((double)p->run.reserve_bytes / (double)most, 46);
-    printf(" %4.1f %%\n", 100.0 * (double)p->run.reserve_bytes / (double)most);
+    print_share("reserve", p->run.reserve_bytes, most);
+    if (p->run.files.bytes && !p->run.host_bytes)
+        print_share("files in memory", p->run.files.bytes, most);
 }
 
 static void print_budget(const plan *p)
@@ -162,6 +164,13 @@ static void print_total(const plan *p)
                pl_units_bytes(place->host_bytes).text);
     printf("reserve  %11s  program, libraries, stacks, page tables\n",
            pl_units_bytes(p->run.reserve_bytes).text);
+    if (p->run.files.bytes)
+        printf(
+            "files    %11s  %zu checkpoints of %s, metrics %s: out_dir is in "
+            "memory (tmpfs)\n",
+            pl_units_bytes(p->run.files.bytes).text, p->run.files.checkpoints,
+            pl_units_bytes(p->run.files.checkpoint_bytes).text,
+            pl_units_bytes(p->run.files.metrics_bytes).text);
     if (p->run.host_bytes)
         printf("%stotal    %11s%s  on the device; on the host %s\n",
                pl_term_out(PL_TERM_BOLD),
@@ -401,6 +410,8 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "head_dim", p->run.gpt.shape.D);
     pl_json_text_whole(&j, "arena_bytes", place->arena_bytes);
     pl_json_text_whole(&j, "reserve_bytes", p->run.reserve_bytes);
+    if (p->run.files.bytes) /* out_dir is in memory */
+        pl_json_text_whole(&j, "files_bytes", p->run.files.bytes);
     if (p->run.host_bytes) /* the device has memory of its own */
         pl_json_text_whole(&j, "host_bytes", p->run.host_bytes);
     pl_json_text_whole(&j, "lower_bound_bytes", place->lower_bound_bytes);
@@ -432,13 +443,17 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
 
 static pl_status make(plan *p, pl_heap *heap, pl_error *err)
 {
-    size_t vocab_size, held;
-    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size, &held,
+    size_t vocab_size;
+    pl_cli_tokenizer_room room;
+    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size, &room,
                                          &p->vocab_from, err);
     if (!status)
         status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, p->config, heap,
                                 err);
-    p->machine.tokenizer_bytes = held;
+    p->machine.tokenizer_bytes = room.memory_bytes;
+    if (!status && !p->config->eval_only) /* which writes nothing */
+        status = pl_medium_count(&p->medium, &p->machine, p->config,
+                                 room.file_bytes, err);
     if (!status)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);

@@ -34,6 +34,9 @@ static void print_start(const pl_session *session)
     printf(" + reserve %s, all of it taken; %s\n",
            pl_units_bytes(session->reserve_bytes).text,
            gpt->layout.device.text);
+    if (session->files_bytes)
+        printf("and up to %s for files, since out_dir is in memory (tmpfs)\n",
+               pl_units_bytes(session->files_bytes).text);
     fflush(stdout);
 }
 

@@ -15,7 +15,7 @@ static pl_status check_size(pl_run *run, pl_error *err)
 {
     const uint64_t limit = pl_file_limit_bytes();
     uint64_t bytes;
-    const char *name = pl_checkpoint_largest(run, &bytes);
+    const char *name = pl_checkpoint_largest(&run->gpt, &bytes);
     if (bytes > limit)
         return pl_fail(err, PL_E_IO,
                        "a checkpoint's %s has %" PRIu64

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVING   ".saving"
-#define REMOVING ".removing"
-
 enum { MOST_NUMBERED = 9999 };
 
 /* ---- names ---- */
@@ -175,9 +172,9 @@ pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
     if (!status)
         status = pl_outdir_mend(outdir, use, err);
     if (!status)
-        status = clean(outdir, SAVING, err);
+        status = clean(outdir, PL_OUTDIR_SAVING, err);
     if (!status)
-        status = clean(outdir, REMOVING, err);
+        status = clean(outdir, PL_OUTDIR_REMOVING, err);
     if (!status)
         status = check_place(outdir, PL_OUTDIR_LATEST, err);
     if (!status)
@@ -209,9 +206,9 @@ pl_status pl_outdir_begin(pl_outdir *outdir, char folder[PL_PATH_BYTES],
 {
     pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_REMAKE, err);
     if (!status)
-        status = clean(outdir, SAVING, err);
+        status = clean(outdir, PL_OUTDIR_SAVING, err);
     if (!status)
-        status = path_of(outdir, folder, SAVING, err);
+        status = path_of(outdir, folder, PL_OUTDIR_SAVING, err);
     if (!status)
         status = pl_folder_make(folder, err);
     return status;
@@ -222,7 +219,7 @@ void pl_outdir_abandon(pl_outdir *outdir)
     /* what has its name may be another run's */
     pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_FIND, NULL);
     if (!status)
-        status = clean(outdir, SAVING, NULL);
+        status = clean(outdir, PL_OUTDIR_SAVING, NULL);
     (void)status;
 }
 
@@ -231,11 +228,11 @@ static pl_status remove_step(const pl_outdir *outdir, const char *name,
                              pl_error *err)
 {
     char from[PL_PATH_BYTES], to[PL_PATH_BYTES];
-    pl_status status = clean(outdir, REMOVING, err);
+    pl_status status = clean(outdir, PL_OUTDIR_REMOVING, err);
     if (!status)
         status = path_of(outdir, from, name, err);
     if (!status)
-        status = path_of(outdir, to, REMOVING, err);
+        status = path_of(outdir, to, PL_OUTDIR_REMOVING, err);
     if (!status)
         status = pl_file_rename(from, to, err);
     return status ? status : pl_folder_remove_flat(to, err);
@@ -381,7 +378,7 @@ pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
     pl_outdir_name(name, step);
     pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_FIND, err);
     if (!status)
-        status = path_of(outdir, from, SAVING, err);
+        status = path_of(outdir, from, PL_OUTDIR_SAVING, err);
     if (!status)
         status = path_of(outdir, to, name, err);
     if (!status)

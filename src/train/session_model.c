@@ -47,7 +47,7 @@ static size_t needed_bytes(pl_session *session, size_t more)
     session->reserve_bytes = pl_run_plan_reserve(
         &session->run.shape, &gpt->layout, pl_run_plan_host_arena(gpt), tables);
     return pl_run_plan_total(&session->run.shape, &gpt->layout,
-                             gpt->placement.arena_bytes, tables);
+                             gpt->placement.arena_bytes, tables, 0);
 }
 
 static pl_status check_budget(pl_session *session, const pl_machine *machine,
@@ -61,7 +61,7 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
                    needed,
                    pl_run_plan_sum_text(&session->run.gpt.layout,
                                         session->run.gpt.placement.arena_bytes,
-                                        session->reserve_bytes)
+                                        session->reserve_bytes, 0)
                        .text,
                    machine->budget_bytes, machine->budget_from);
 }

@@ -86,7 +86,7 @@ try_in_memory() {
         --out_dir="$memory/no" "$@" --fit=exact --memory=$((arena + reserve))
     says 'is in memory \(tmpfs\)'
     says '[0-9]+ checkpoints of [0-9]+ bytes'
-    needs=$(sed -n 's/.*the run needs \([0-9]*\) of .*/\1/p' <<<"$out")
+    needs=$(sed -n 's/.*this run needs \([0-9]*\) bytes .*/\1/p' <<<"$out")
     [ "$needs" -gt $((arena + reserve)) ] || fail "no files: $out"
     caged "$needs" "$memory" "$@" --fit=exact
 

@@ -79,6 +79,31 @@ static void a_stated_budget_is_a_plan_s_and_capped_for_a_run(void **state)
     assert_null(strstr(run.budget_from, "1000TB"));
 }
 
+/* Files that a run has in memory already are a part of what it takes: they come
+ * to what is offered now, and a stated budget has them in it. */
+static void what_a_run_holds_is_offered_again(void **state)
+{
+    (void)state;
+    pl_machine offered = { .budget_bytes = 700,
+                           .stated_bytes = SIZE_MAX,
+                           .budget_from = "a cgroup" };
+    pl_machine stated = { .budget_bytes = 1000, .stated_bytes = 1000 };
+    pl_machine capped = { .budget_bytes = 700, .stated_bytes = 750 };
+    pl_machine unknown = { .budget_bytes = SIZE_MAX, .stated_bytes = SIZE_MAX };
+    pl_machine_add_held(&offered, 0);
+    assert_string_equal(offered.budget_from, "a cgroup");
+    pl_machine_add_held(&offered, 300);
+    pl_machine_add_held(&stated, 300);
+    pl_machine_add_held(&capped, 300);
+    pl_machine_add_held(&unknown, 300);
+    assert_int_equal(offered.budget_bytes, 1000);
+    assert_string_equal(offered.budget_from,
+                        "a cgroup, and 300 B are this run's files");
+    assert_int_equal(stated.budget_bytes, 1000);
+    assert_int_equal(capped.budget_bytes, 750);
+    assert_true(unknown.budget_bytes == SIZE_MAX);
+}
+
 static void rates_are_found_again_for_their_width(void **state)
 {
     (void)state;
@@ -262,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_known_at_first),
         TEST(a_stated_budget_is_a_plan_s_and_capped_for_a_run),
+        TEST(what_a_run_holds_is_offered_again),
         TEST(rates_are_found_again_for_their_width),
         TEST(a_strange_file_is_no_error),
         TEST(calibration_measures_and_remembers),

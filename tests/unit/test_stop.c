@@ -145,14 +145,7 @@ static void make(tiny_run *run, const char *const *settings)
 /* What the files of an open run count for, which is nothing on a disk. */
 static uint64_t file_bytes(tiny_run *run)
 {
-    const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(&run->config);
-    pl_disk_medium medium;
-    assert_int_equal(pl_disk_look(run->config.out_dir, &medium, NULL), PL_OK);
-    return medium == PL_DISK_STORAGE || tiny_run_beside(run) == 0
-               ? 0
-               : metrics.lines + metrics.events +
-                     pl_outdir_most((size_t)run->config.keep) *
-                         pl_checkpoint_bytes(&run->session.run);
+    return tiny_run_beside(run) == 0 ? 0 : run->session.files_bytes;
 }
 
 /* Not much more than half of the memory that a batch at once takes. */
