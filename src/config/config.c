@@ -381,6 +381,8 @@ size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
 {
     PL_CHECK(key < PL_KEY_COUNT);
     const pl_config_origin *origin = &cfg->origin[key];
+    if (origin->source == PL_FROM_FILE && origin->line == 0)
+        return (size_t)snprintf(text, size, "%s", origin->name);
     if (origin->source == PL_FROM_FILE)
         return (size_t)snprintf(text, size, "%s:%d:%d", origin->name,
                                 origin->line, origin->column);

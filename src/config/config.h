@@ -56,7 +56,7 @@ typedef enum pl_config_source {
 typedef struct pl_config_origin {
     pl_config_source source;
     const char *name; /* of the file */
-    int line, column; /* in the file, from 1 */
+    int line, column; /* in the file, from 1; 0: of a model in a folder */
 } pl_config_origin;
 
 #define PL_FIELD_INT(key)      int64_t
