@@ -132,18 +132,30 @@ static void evaluating(void *context, pl_split split,
             .text);
 }
 
+/* "0.0123 and 0.0234"; nothing is known of the error of one sequence. */
+static void errors_text(char text[48], const pl_eval_event *event)
+{
+    const double train = event->train.standard_error,
+                 val = event->val.standard_error;
+    if (isfinite(train) && isfinite(val))
+        snprintf(text, 48, "%.4f and %.4f", train, val);
+    else
+        snprintf(text, 48, "unknown");
+}
+
 static void evaluated(void *context, const pl_eval_event *event)
 {
+    char errors[48];
     pl_train_view *view = context;
     size_t T = view->session->run.gpt.layout.eval_T;
     view->eval_seconds = pl_clock_seconds() - view->eval_began;
     view->eval_began = 0.0;
     pl_term_clear();
-    printf("step %llu: train loss %.4f, val loss %.4f, +- %.4f and %.4f (%s "
-           "tokens each, context %zu%s)\n",
+    errors_text(errors, event);
+    printf("step %llu: train loss %.4f, val loss %.4f, +- %s (%s tokens each, "
+           "context %zu%s)\n",
            (unsigned long long)event->step, event->train.loss, event->val.loss,
-           event->train.standard_error, event->val.standard_error,
-           pl_units_count(event->val.tokens).text, T,
+           errors, pl_units_count(event->val.tokens).text, T,
            T < view->session->run.shape.T ? ", not comparable with block_size"
                                           : "");
     fflush(stdout);

@@ -67,7 +67,8 @@ done
 
 # The examples' config/... is found by what is said.
 expect 1 ../plain/bin/plimsoll plan config/demo.py
-says "no config/demo.py in this folder.* is $TMP_DIR/plain/share/plimsoll/config/demo.py: "
+share=$TMP_DIR/plain/share/plimsoll
+says "no config/demo.py in this folder.* is $share/config/demo.py: "
 expect 1 ../plain/bin/plimsoll plan config/nothing.py
 says 'cannot read config/nothing.py: '
 
