@@ -31,12 +31,12 @@ cp data/few/train.bin data/few/val.bin
 run=(--dataset=random --gradient_accumulation_steps=1 --eval_iters=1
     --eval_interval=1 --max_iters=1 --dtype=float32 --vocab_size=50304)
 
-# plan_of CODE SETTINGS...: sets $arena, $reserve, $least
+# plan_of CODE SETTINGS...: sets $arena, $reserve, $least, without files
 plan_of() {
     local code=$1
     shift
     expect "$code" "$PLIMSOLL" plan "$configs/train_fineweb.py" "${run[@]}" \
-        "$@" --json
+        --out_dir="${disk:-$memory}/plan" "$@" --json
     arena=$(number arena_bytes)
     reserve=$(number reserve_bytes)
     least=$(number smallest_arena_bytes)

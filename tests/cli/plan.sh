@@ -3,7 +3,7 @@
 set -eu
 . tests/support/cli.sh
 configs=$PWD/config
-cd "$TMP_DIR"
+work_on_disk # the numbers are those without files in memory
 
 expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py"
 says '^parameters +77,355,072 \(76\.77M without positions'

@@ -2,7 +2,7 @@
 # The model that is asked about is the one that is answered about.
 set -eu
 . tests/support/cli.sh
-cd "$TMP_DIR"
+work_on_disk # what is in memory counts
 
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
