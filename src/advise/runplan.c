@@ -207,8 +207,9 @@ pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
 {
     pl_run_plan_sum sum = { "the arena, in the device's memory" };
     if (!pl_run_plan_is_apart(layout))
-        snprintf(sum.text, sizeof sum.text, "arena %zu + reserve %zu",
-                 arena_bytes, reserve_bytes);
+        snprintf(sum.text, sizeof sum.text, "arena %s + reserve %s",
+                 pl_units_exact(arena_bytes).text,
+                 pl_units_exact(reserve_bytes).text);
     return sum;
 }
 
@@ -219,24 +220,24 @@ pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
         return PL_OK;
     if (plan->total_bytes <= machine->budget_bytes)
         return pl_fail(err, PL_E_MEMORY,
-                       "besides the device's memory this run needs %zu bytes "
-                       "of the host's, which has %zu: end what else takes "
-                       "memory",
-                       plan->host_bytes, machine->host_budget_bytes);
+                       "besides the device's memory this run needs %s of the "
+                       "host's, which has %s: end what else takes memory",
+                       pl_units_bytes(plan->host_bytes).text,
+                       pl_units_bytes(machine->host_budget_bytes).text);
     return pl_fail(
         err, PL_E_MEMORY,
-        "this run needs %zu bytes (%s)%s, the budget is "
-        "%zu (%s): %zu bytes are missing. `plimsoll plan` with the same "
+        "this run needs %s (%s)%s, the budget is %s (%s): %s are missing. "
+        "`plimsoll plan` with the same "
         "settings shows what would help",
-        plan->total_bytes,
+        pl_units_bytes(plan->total_bytes).text,
         pl_run_plan_sum_text(&plan->gpt.layout, plan->gpt.placement.arena_bytes,
                              plan->reserve_bytes)
             .text,
         plan->fit.smallest.arena_bytes == plan->fit.chosen.arena_bytes
             ? " at the least"
             : "",
-        machine->budget_bytes, machine->budget_from,
-        plan->total_bytes - machine->budget_bytes);
+        pl_units_bytes(machine->budget_bytes).text, machine->budget_from,
+        pl_units_bytes(plan->total_bytes - machine->budget_bytes).text);
 }
 
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,

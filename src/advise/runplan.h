@@ -5,6 +5,7 @@
 
 #include "advise/machine.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "model/fit.h"
 
 /* So small that fixed scratch would be compared. */
@@ -69,9 +70,10 @@ PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
 /* What a tokenizer adds to these tables. */
 size_t pl_run_plan_tokenizer_tables(const pl_machine *machine);
 
-/* "arena 4096 + reserve 512", or where that is: what total_bytes is made of. */
+/* "arena 4,096 bytes + reserve 512 bytes", or where that is: what total_bytes
+ * is made of. */
 typedef struct pl_run_plan_sum {
-    char text[96];
+    char text[2 * PL_UNITS_TEXT_BYTES + 32];
 } pl_run_plan_sum;
 pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
                                      size_t arena_bytes, size_t reserve_bytes);

@@ -457,10 +457,11 @@ static pl_status verdict(const plan *p, pl_error *err)
     size_t total = p->run.total_bytes, budget = p->machine.budget_bytes;
     if (p->run.fits)
         return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "it doesn't fit: %zu bytes are needed, the budget is %zu, "
-                   "%zu bytes are missing",
-                   total, budget, total - budget);
+    return pl_fail(
+        err, PL_E_MEMORY,
+        "it doesn't fit: %s are needed, the budget is %s, %s are missing",
+        pl_units_bytes(total).text, pl_units_bytes(budget).text,
+        pl_units_bytes(total - budget).text);
 }
 
 static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)

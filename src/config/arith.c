@@ -1,4 +1,5 @@
 /* arith.c: Python's arithmetic on the values of value.h. */
+#include "base/units.h"
 #include "config/value.h"
 
 #include <math.h>
@@ -224,8 +225,8 @@ static pl_status join_texts(pl_value *out, const char *a, int64_t times,
     size_t copies = times > 0 && na > 0 ? (size_t)times : 0;
     char *text = NULL;
     if (copies > PL_VALUE_MAX_BYTES || copies * na + nb > PL_VALUE_MAX_BYTES)
-        return pl_fail(err, PL_E_CONFIG, "the string is longer than %d bytes",
-                       PL_VALUE_MAX_BYTES);
+        return pl_fail(err, PL_E_CONFIG, "the string is longer than %s",
+                       pl_units_exact(PL_VALUE_MAX_BYTES).text);
     pl_status status = pl_heap_take(heap, &text, copies * na + nb + 1, 1, err);
     if (status != PL_OK)
         return status;

@@ -2,6 +2,7 @@
  * running anything, in one table. */
 #include "config/parse.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <math.h>
@@ -314,8 +315,9 @@ static pl_status environment(const arguments *a, pl_value *out, pl_error *err)
         pl_utf8_text_bytes(text, strlen(text)) < strlen(text))
         return pl_fail(err, PL_E_CONFIG,
                        "the variable %.60s of the environment is not UTF-8, or "
-                       "longer than %d bytes",
-                       call->args[0].text, PL_VALUE_MAX_BYTES);
+                       "longer than %s",
+                       call->args[0].text,
+                       pl_units_exact(PL_VALUE_MAX_BYTES).text);
     const char *copy = NULL;
     pl_status status = pl_heap_text(a->heap, &copy, text, strlen(text), err);
     *out = pl_value_text(copy);

@@ -1,5 +1,6 @@
 /* outdir.c: see outdir.h. */
 #include "store/outdir.h"
+#include "base/units.h"
 #include "store/metrics.h"
 
 #include <ctype.h>
@@ -131,14 +132,15 @@ static pl_status check_room(const pl_outdir *outdir, pl_outdir_need need,
     want = have + 1 < want ? want - have : 1;
     if (room < metrics || (room - metrics) / want < need.checkpoint_bytes)
         return pl_fail(err, PL_E_IO,
-                       "%s: a checkpoint takes %" PRIu64 " bytes, and the run "
-                       "needs room for %zu (the newest, the best, keep = %zu, "
-                       "and one while it is written), and %" PRIu64
-                       " for the metrics of max_iters updates; the disk has "
-                       "%" PRIu64 " left. Make room, lower keep or max_iters, "
+                       "%s: a checkpoint takes %s, and the run needs room for "
+                       "%zu (the newest, the best, keep = %zu, "
+                       "and one while it is written), and %s for the metrics "
+                       "of max_iters updates; the disk has %s left. Make room, "
+                       "lower keep or max_iters, "
                        "or choose another out_dir",
-                       outdir->path, need.checkpoint_bytes, want, outdir->keep,
-                       metrics, room);
+                       outdir->path, pl_units_bytes(need.checkpoint_bytes).text,
+                       want, outdir->keep, pl_units_bytes(metrics).text,
+                       pl_units_bytes(room).text);
     return PL_OK;
 }
 

@@ -2,6 +2,7 @@
  * config, data, plan, memory, weights. */
 #include "train/session.h"
 #include "advise/runplan.h"
+#include "base/units.h"
 #include "config/special.h"
 #include "data/shard_check.h"
 #include "device/choose.h"
@@ -169,10 +170,10 @@ static pl_status check_values(const pl_config *config, pl_error *err)
             pl_config_value_text(config, (pl_key)key, NULL, 0) >=
                 PL_CHECKPOINT_VALUE_BYTES)
             return pl_fail(err, PL_E_CONFIG,
-                           "%s: its value is longer than the %d bytes that a "
+                           "%s: its value is longer than the %s that a "
                            "checkpoint can hold",
                            pl_key_row((pl_key)key)->name,
-                           PL_CHECKPOINT_VALUE_BYTES - 1);
+                           pl_units_exact(PL_CHECKPOINT_VALUE_BYTES - 1).text);
     return PL_OK;
 }
 
@@ -230,17 +231,18 @@ static pl_status fit_medium(pl_session *session, const pl_machine *machine,
     *budget -= files < all ? files : all;
     if (!make_plan(session, &rest, vocab_size, NULL))
         return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "out_dir %s is in memory (tmpfs): %zu checkpoints of %llu "
-                   "bytes count, and so do the %llu bytes that the metrics "
-                   "can take after max_iters = %lld; with them the run needs "
-                   "%llu of %zu bytes (%s). Choose an out_dir on a disk",
-                   session->run.config->out_dir, most,
-                   (unsigned long long)need.checkpoint_bytes,
-                   (unsigned long long)need.metrics_bytes,
-                   (long long)session->run.config->max_iters,
-                   (unsigned long long)(run + files), all,
-                   apart ? "the host's memory" : machine->budget_from);
+    return pl_fail(
+        err, PL_E_MEMORY,
+        "out_dir %s is in memory (tmpfs): %zu checkpoints of %s count, and so "
+        "do the %s that the metrics can take after max_iters = %lld; with them "
+        "the run needs %s (%s) of %s (%s). Choose an out_dir on a disk",
+        session->run.config->out_dir, most,
+        pl_units_bytes(need.checkpoint_bytes).text,
+        pl_units_bytes(need.metrics_bytes).text,
+        (long long)session->run.config->max_iters,
+        pl_units_bytes(run + files).text, pl_units_exact(run + files).text,
+        pl_units_bytes(all).text,
+        apart ? "the host's memory" : machine->budget_from);
 }
 
 /* Everything that needs no memory of the model's size. */

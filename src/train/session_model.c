@@ -1,6 +1,7 @@
 /* session_model.c: sessions that need a model and nothing else of a run:
  * sampling and evaluation. */
 #include "advise/runplan.h"
+#include "base/units.h"
 #include "store/checkpoint.h"
 #include "store/pretrained.h"
 #include "store/resume.h"
@@ -56,14 +57,14 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
     size_t needed = needed_bytes(session, 0);
     if (needed <= machine->budget_bytes)
         return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "%s needs %zu bytes (%s), the budget is %zu (%s)", what,
-                   needed,
+    return pl_fail(err, PL_E_MEMORY, "%s needs %s (%s), the budget is %s (%s)",
+                   what, pl_units_bytes(needed).text,
                    pl_run_plan_sum_text(&session->run.gpt.layout,
                                         session->run.gpt.placement.arena_bytes,
                                         session->reserve_bytes)
                        .text,
-                   machine->budget_bytes, machine->budget_from);
+                   pl_units_bytes(machine->budget_bytes).text,
+                   machine->budget_from);
 }
 
 /* ---- sampling ---- */

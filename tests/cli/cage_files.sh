@@ -32,8 +32,8 @@ needs() {
     expect 5 "$PLIMSOLL" train "${run[@]}" --out_dir="$shm/out" \
         --memory="$memory" "$@"
     says_not '^iter'
-    says 'in memory \(tmpfs\): 4 checkpoints of [0-9]+ bytes count'
-    sed -n 's/.*the run needs \([0-9]*\) of .*/\1/p' <<<"$out"
+    says 'in memory \(tmpfs\): 4 checkpoints of [0-9.]+ [kMG]B count'
+    exact 'the run needs [^(]*('
 }
 
 total=$(needs "$bare")

@@ -152,7 +152,7 @@ rm full/.saving
 expect 0 "$PLIMSOLL" train --resume full --max_iters=1
 says 'nothing is left to train'
 expect 5 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=1MB
-says 'bytes are missing'
+says '[0-9.]+ [kM]B are missing'
 expect 3 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --memory=lots
 
 # an out_dir in memory counts against the budget

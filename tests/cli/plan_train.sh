@@ -26,8 +26,10 @@ planned() {
 }
 refused() {
     expect 5 "$PLIMSOLL" train "$@"
-    local n='\([0-9]*\)'
-    sed -n "s/.*needs $n bytes (arena $n + reserve $n).*/\1 \2 \3/p" <<<"$out"
+    local arena reserve
+    arena=$(exact '(arena ')
+    reserve=$(exact '+ reserve ')
+    echo "$((arena + reserve)) $arena $reserve"
 }
 
 # same SETTING...: of the smallest plan, and of the one that is taken literally

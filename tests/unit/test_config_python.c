@@ -171,16 +171,16 @@ static void powers_and_repetitions_are_bounded(void **state)
     is(f, "'' * 10**18", "''");
     is(f, "(1,) * 2", "(1, 1)");
     has_no_value(f, "9**9**9", "does not fit");
-    has_no_value(f, "'a' * 10**9", "longer than 65536 bytes");
+    has_no_value(f, "'a' * 10**9", "longer than 65,536 bytes");
     has_no_value(f, "[0] * 10**9", "more than 10000 items");
     has_no_value(f, "[[0] * 5000] * 5000", "more than 10000 items");
     has_no_value(f, "[[[[[1]]]]]", "4 lists in each other");
-    has_no_value(f, "f'{\"a\" * 60000}{\"a\" * 60000}'", "longer than 65536");
+    has_no_value(f, "f'{\"a\" * 60000}{\"a\" * 60000}'", "longer than 65,536");
     char *text = calloc(1, 60000);
     strcpy(text, "a = 'a' * 60000\n");
     for (int i = 0; i < 4000; i++)
         strcat(text, "b = a + ''\n");
-    refused(f, text, "the values so far take more than 8 MB");
+    refused(f, text, "the values so far take more than 8.39 MB");
     free(text);
 }
 

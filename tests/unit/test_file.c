@@ -325,7 +325,7 @@ static void paths_are_joined_as_python_does(void **state)
     assert_string_equal(out, "ckpt.tmp");
     memset(huge, 'a', sizeof huge - 1);
     assert_int_equal(pl_path_join(out, "data", huge, &err), PL_E_USAGE);
-    assert_says("are a path of more than 4095 bytes");
+    assert_says("are a path of more than 4,095 bytes");
 }
 
 static void

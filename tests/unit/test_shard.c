@@ -214,7 +214,7 @@ static void headers_that_lie_are_refused(void **state)
     char *data = scratch_read(path, &bytes);
     scratch_write(path, data, bytes - 2);
     assert_int_equal(pl_shard_open(&shard, path, &err), PL_E_FORMAT);
-    assert_says("says 300 tokens, its 1622 bytes hold 299");
+    assert_says("says 300 tokens, its 1,622 bytes hold 299");
     scratch_write(path, data, bytes - 1);
     assert_int_equal(pl_shard_open(&shard, path, &err), PL_E_FORMAT);
     scratch_write(path, data, 1024);
