@@ -259,8 +259,10 @@ static void the_first_updates_are_as_large_as_the_learning_rate(void **state)
         double most = 0.0;
         tiny_run_train(&run, 1);
         float *after = on_device_copy(run.session.run.device, &gpt->graph, id);
-        for (size_t i = 0; i < count; i++)
-            most = fmax(most, fabs((double)after[i] - (double)before[i]));
+        for (size_t i = 0; i < count; i++) {
+            const double moved = fabs((double)after[i] - (double)before[i]);
+            most = moved > most ? moved : most;
+        }
         if (fabs(most - 1e-3) > 1e-5)
             fail_msg("update %d moves a weight by %g", update, most);
         free(before);
