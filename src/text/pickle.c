@@ -1,7 +1,6 @@
 /* pickle.c: see pickle.h. A stack machine with bounded stack, memo and dicts,
  * which live in a heap of their own until the end. Opens no file. */
 #include "text/pickle.h"
-
 #include "base/units.h"
 #include "base/utf8.h"
 #include "text/pickle_opcode.h"
@@ -558,8 +557,7 @@ static pl_status make_tokenizer(machine *m, pl_tokenizer *tokenizer,
           stoi = get_item(m, STOI);
     uint32_t *codes, *inverse;
     if (size.kind != AN_INT || itos.kind != A_DICT || stoi.kind != A_DICT)
-        return wrong(m, "it needs vocab_size, a number, and the dicts itos "
-                        "and stoi");
+        return wrong(m, "it needs vocab_size (a number), dicts itos and stoi");
     if (size.number < 1 || size.number > PL_TOKENIZER_MAX_VOCAB)
         return wrong(m, "vocab_size must be between 1 and 65536");
     size_t count = (size_t)size.number;

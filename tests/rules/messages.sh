@@ -146,7 +146,8 @@ function end_argument() {
 # A value whose name says that it is bytes. What is cast to an int is the
 # precision of a "%.*s".
 function is_amount(value) {
-    gsub(/[ \t\n]|\((unsigned |signed )?(long |short )*(long|double)\)/, "", value)
+    gsub(/\((unsigned )?(long )*(long|double)\)/, "", value)
+    gsub(/[ \t\n]/, "", value)
     return value ~ /^[a-z0-9_.>&*[\]-]*bytes$/
 }
 

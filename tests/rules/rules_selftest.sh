@@ -153,7 +153,8 @@ says '"%.1f GB are free", room'
 refuses 'a raw amount of GB' 'it has a raw amount' messages.sh tree/src
 says '"of %zu x %s", (unsigned long long)file->size_bytes, b'
 refuses 'an amount by its name' \
-    'it has a raw amount: (unsigned long long)file->size_bytes' messages.sh tree/src
+    'it has a raw amount: (unsigned long long)file->size_bytes' \
+    messages.sh tree/src
 put src/base/says.c <<<'void f(void) { pl_thrift_fail(t, "%d bytes", n); }'
 refuses 'a raw amount behind a place' 'it has a raw amount: %d bytes' \
     messages.sh tree/src
