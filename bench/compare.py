@@ -56,6 +56,13 @@ MODELS = {
     },
 }
 
+# The same in bfloat16, which PyTorch computes under autocast. Our own float32
+# takes its turn, too: what the fewer bits bring is a ratio in one run.
+HALVES = {
+    f"{name}-bfloat16": dict(MODELS[name], dtype="bfloat16")
+    for name in ("story", "gpt2-1024", "shakespeare")
+}
+
 # What Plimsoll may take: more than it wants. Unsaid, it would also keep below
 # what nanoGPT takes.
 MEMORY = "12GB"
@@ -79,6 +86,7 @@ ALLOCATOR = {
                       f"glibc.malloc.trim_threshold={KEEP}:"
                       f"glibc.malloc.top_pad={256 << 20}",
 }
+PARTS = [*MODELS, *HALVES, "settings", "products"]
 # The same instruction set for all, where a lower one is asked for.
 ISA = {
     "avx2": {"PLIMSOLL_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2",
@@ -127,8 +135,8 @@ def run_ours(model, o, rounds=2, more=()):
     return run([os.path.join(o.build, "plimsoll"), "bench", *keys,
                 "--gradient_accumulation_steps=1", "--dropout=0.0",
                 "--bias=False", f"--threads={o.threads}",
-                f"--memory={MEMORY}", f"--rounds={rounds}", "--json", *more,
-                *o.ours],
+                f"--memory={MEMORY}", f"--rounds={rounds}", "--json",
+                f"--dtype={model.get('dtype', 'float32')}", *more, *o.ours],
                dict(os.environ, **ISA.get(o.isa, {})), o.limit)
 
 
@@ -142,6 +150,7 @@ def run_torch(model, way, o, seconds):
                        **dict(pair.split("=", 1) for pair in o.torch_env))
     return run([sys.executable, os.path.join(HERE, "peers.py"), *keys,
                 f"--mode={mode}", f"--loss={loss}", f"--micro_batch={micro}",
+                f"--dtype={model.get('dtype', 'float32')}",
                 f"--threads={o.threads}", f"--seconds={seconds}",
                 f"--warm_steps={warm}"],
                environment, o.limit)
@@ -187,21 +196,26 @@ def scout(model, o):
 
 
 def measure_model(name, o):
-    model = MODELS[name]
+    model = {**MODELS, **HALVES}[name]
+    single = dict(model, dtype="float32")
+    ours = {"plimsoll": model}
+    if "dtype" in model:
+        ours["float32"] = single
     say(f"{name}: {model['title']}")
     say("  Plimsoll")
-    run_ours(model, o, 1)  # learns the machine's rates, as a first run does
+    for it in ours.values():
+        run_ours(it, o, 1)  # learns the machine's rates, as a first run does
     tried, ways = scout(model, o)
     turns = []
     for i in range(o.rounds):
         say(f"  turn {i + 1} of {o.rounds}")
         turn = {}
-        sides = ["plimsoll"] + [way[0] for way in ways]
+        sides = list(ours) + [way[0] for way in ways]
         shift = i % len(sides)
         for side in sides[shift:] + sides[:shift]:
             try:
                 turn[side] = (
-                    run_ours(model, o) if side == "plimsoll" else
+                    run_ours(ours[side], o) if side in ours else
                     run_torch(model, next(w for w in ways if w[0] == side), o,
                               o.seconds))
             except Failed as why:
@@ -279,7 +293,7 @@ def measure(o):
         result = {"models": {}}
     result.setdefault("models", {})
     result["machine"] = machine(o)
-    names = o.only or [*MODELS, "settings", "products"]
+    names = o.only or PARTS
 
     def save():
         with open(o.out + ".new", "w") as new:
@@ -377,6 +391,40 @@ def rate_table(result, key, flops_key):
             number(min(found, default=None), "{:.2f}") + ", " +
             number(max(found, default=None), "{:.2f}")]) + " |")
     return lines
+
+
+def half_table(result):
+    """bfloat16 beside PyTorch's autocast, and beside our own float32."""
+    lines = ["| model | Plimsoll, tokens/s | of the bfloat16 peak | PyTorch "
+             "eager | compiled | ratio | lowest, highest | / our float32 | "
+             "evaluation | sampling |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    for name in HALVES:
+        m = result["models"].get(name)
+        if not m:
+            continue
+
+        def gain(key):
+            return median(turn["plimsoll"]["median"][key] /
+                          turn["float32"]["median"][key]
+                          for turn in m["turns"]
+                          if "median" in turn["plimsoll"] and
+                          "median" in turn["float32"])
+        found = ratios(m, "tokens_per_second")
+        lines.append("| " + " | ".join([
+            m["title"],
+            *(number(median(column(m, "plimsoll", "tokens_per_second"))),
+              number(median(shares(m, "plimsoll", "tokens_per_second",
+                                   "train_flops_per_token")), "{:.1%}")),
+            *(number(median(column(m, side, "tokens_per_second")))
+              for side in ("eager", "compile")),
+            number(median(found), "**{:.2f}**"),
+            number(min(found, default=None), "{:.2f}") + ", " +
+            number(max(found, default=None), "{:.2f}"),
+            *(number(gain(key), "{:.2f}") for key in
+              ("train_tokens_per_second", "eval_tokens_per_second",
+               "sample_tokens_per_second"))]) + " |")
+    return lines if len(lines) > 2 else ["Not measured."]
 
 
 def own_table(result):
@@ -559,6 +607,7 @@ def tables(o):
         "evaluation": rate_table(result, "eval_tokens_per_second",
                                  "eval_flops_per_token"),
         "memory": memory_table(result),
+        "bfloat16": half_table(result),
         "own": own_table(result),
         "settings": settings_table(result),
         "ways": ways_table(result),
@@ -595,7 +644,7 @@ def main():
     m = commands.add_parser("measure")
     m.add_argument("--build", required=True, help="folder of the programs")
     m.add_argument("--out", required=True, help="results; others stay in it")
-    m.add_argument("--only", action="append", choices=[*MODELS, "settings", "products"],
+    m.add_argument("--only", action="append", choices=PARTS,
                    help="a part of the whole; may be given repeatedly")
     m.add_argument("--rounds", type=int, default=3, help="turns per model")
     m.add_argument("--product_rounds", type=int, default=5)

@@ -12,8 +12,10 @@
  * "peak" or "forward|dx|dw linear|classifier ROWS IN OUT" is answered by one
  * line of JSON. bench/peers_gemm.py speaks the same language for libraries.
  *
- * With bfloat16 or float16, activations are kept so and weights rounded to it
- * as they are packed, as training does. */
+ * With bfloat16 or float16, activations and their gradients are kept so, but
+ * for the residual stream, and float32 is rounded to it as it is packed, as
+ * training does. The peak of bfloat16 is that of its own instructions, where
+ * the set has some. */
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/threads.h"
@@ -114,10 +116,18 @@ static void fill(void *memory, size_t count, pl_storage storage)
     }
 }
 
+/* Whether y is added to the residual stream, so that it and its gradient are
+ * float32 whatever the rest is. */
+static int is_residual(const product *p)
+{
+    return p->layout == LINEAR && p->out <= p->in;
+}
+
 static pl_gemm gemm_of(const product *p, pl_storage storage)
 {
     const size_t rows = p->rows, in = p->in, out = p->out;
     const int linear = p->layout == LINEAR;
+    const pl_storage y = is_residual(p) ? PL_STORE_F32 : storage;
     switch (p->pass) {
     case FORWARD:
         return (pl_gemm){ .M = rows,
@@ -129,7 +139,8 @@ static pl_gemm gemm_of(const product *p, pl_storage storage)
                           .b_col = linear ? 1 : in,
                           .start = PL_GEMM_ZERO,
                           .a_storage = storage,
-                          .b_round = storage };
+                          .b_round = storage,
+                          .c_storage = y };
     case DX:
         return (pl_gemm){ .M = rows,
                           .N = in,
@@ -139,7 +150,10 @@ static pl_gemm gemm_of(const product *p, pl_storage storage)
                           .b_row = linear ? 1 : in,
                           .b_col = linear ? out : 1,
                           .start = PL_GEMM_ZERO,
-                          .b_round = storage };
+                          .a_storage = y,
+                          .a_round = storage,
+                          .b_round = storage,
+                          .c_storage = storage };
     default: /* a weight's gradient is added to what is there */
         return (pl_gemm){ .M = linear ? in : out,
                           .N = linear ? out : in,
@@ -149,8 +163,9 @@ static pl_gemm gemm_of(const product *p, pl_storage storage)
                           .b_row = linear ? out : in,
                           .b_col = 1,
                           .start = PL_GEMM_KEEP,
-                          .a_storage = linear ? storage : PL_STORE_F32,
-                          .b_storage = linear ? PL_STORE_F32 : storage };
+                          .a_storage = storage,
+                          .b_storage = linear ? y : storage,
+                          .b_round = storage };
     }
 }
 
@@ -181,8 +196,10 @@ static void run_gemm(void *context, int ith, int nth)
 static void run_peak(void *context, int ith, int nth)
 {
     bench *b = context;
+    const int bf16 = b->storage == PL_STORE_BF16 && b->kernels.peak_bf16;
     (void)nth;
-    b->flops[ith] = b->kernels.peak(b->peak_rounds, &b->sink[ith]);
+    b->flops[ith] = (bf16 ? b->kernels.peak_bf16
+                          : b->kernels.peak)(b->peak_rounds, &b->sink[ith]);
 }
 
 /* Multiply-adds per second, two flops each: the best of a few short runs. */
@@ -269,7 +286,7 @@ static void print_table(bench *b)
            "dw");
     for (int i = 0; i < N_PARTS; i++) {
         product p = { .layout = parts[i].layout,
-                      .rows = parts[i].out ? rows : rows / 4,
+                      .rows = rows,
                       .in = parts[i].in * C,
                       .out = parts[i].out ? parts[i].out * C : VOCABULARY };
         printf("%-12s %5zu x %4zu x %5zu", parts[i].name, p.rows, p.in, p.out);

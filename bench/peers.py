@@ -4,7 +4,7 @@ architecture on random tokens for some seconds, and prints JSON.
 
     python3 bench/peers.py --n_layer=12 --n_head=12 --n_embd=576 \\
         --vocab_size=50304 --block_size=1024 --batch_size=8 --micro_batch=2 \\
-        --mode=compile --seconds=20
+        --mode=compile --dtype=bfloat16 --seconds=20
 
 in an environment with torch. A step is what nanoGPT's is: gradients cleared,
 batch_size / micro_batch times forward and backward, clipping, AdamW. One
@@ -142,6 +142,17 @@ def batches(o):
     return list(zip(*draw))
 
 
+def in_dtype(forward, o):
+    """The forward pass as nanoGPT runs it: 16 bits are autocast's."""
+    if o.dtype == "float32":
+        return forward
+
+    def run(tokens, targets):
+        with torch.autocast("cpu", dtype=getattr(torch, o.dtype)):
+            return forward(tokens, targets)
+    return run
+
+
 def step(model, forward, optimizer, data, parts):
     optimizer.zero_grad(set_to_none=True)
     for tokens, targets in data:
@@ -172,6 +183,7 @@ def measure(o, after_import):
         if o.mode == "autotune":
             how["mode"] = "max-autotune-no-cudagraphs"
         forward = torch.compile(model, dynamic=False, **how)
+    forward = in_dtype(forward, o)
     optimizer = optimizer_of(model, o)
     data = batches(o)
 
@@ -194,6 +206,7 @@ def measure(o, after_import):
     return {
         "torch": torch.__version__,
         "mode": o.mode,
+        "dtype": o.dtype,
         "loss_of": o.loss,
         "optimizer": o.optimizer,
         "threads": torch.get_num_threads(),
@@ -225,6 +238,8 @@ def options():
     parser.add_argument("--bias", action="store_true")
     parser.add_argument("--mode", default="eager",
                         choices=("eager", "compile", "autotune"))
+    parser.add_argument("--dtype", default="float32",
+                        choices=("float32", "bfloat16"))
     parser.add_argument("--loss", default="logits",
                         choices=("logits", "chunked"))
     parser.add_argument("--optimizer", default="fused",

@@ -107,6 +107,13 @@ def mills_rest(a):
     return (0.5 * math.erfc(a * math.sqrt(0.5)) * math.exp(0.5 * a * a) - 0.5) / a
 
 
+def log_rest(f):
+    """(log(1 + f) - f + f^2 / 2) / f^3."""
+    if abs(f) < 0.02:
+        return sum((-f) ** k / (k + 3) for k in range(12))
+    return (math.log1p(f) - f + f * f / 2) / f**3
+
+
 def main():
     ln2 = math.log(2)
     high = round(ln2 * 2**15) / 2**15  # times an 8-bit integer: exact
@@ -120,6 +127,8 @@ def main():
     report("normal: (Phi(-a) / e^(-a^2/2) - 1/2) / a, absolute error of Phi",
            mills_rest, lambda a: a * max(math.exp(-0.5 * a * a), 0.003), 0.0, 4.5,
            10)
+    report("log: (log(1+f) - f + f^2/2) / f^3, absolute error of log", log_rest,
+           lambda f: abs(f) ** 3, math.sqrt(0.5) - 1, math.sqrt(2) - 1, 8)
     print(f"1/sqrt(2 pi) = {f32(1 / math.sqrt(2 * math.pi)):.9g}f")
     print(f"sqrt(2/pi) = {f32(math.sqrt(2 / math.pi)):.9g}f")
 

@@ -1,11 +1,14 @@
 /* machine.c: see machine.h. */
 #include "advise/machine.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "config/special.h"
 #include "device/choose.h"
+#include "model/gpt.h"
 
 #include "format/jsontext.h"
 
@@ -15,15 +18,21 @@
 
 enum { MAX_BYTES = 64 * 1024 };
 
-/* Rates for one width; width 0: those that were measured last. */
+/* What rates depend on; width 0: those that were measured last, of any. */
+typedef struct rates_of {
+    const pl_device_info *device;
+    pl_dtype dtype;
+    size_t width;
+} rates_of;
+
 static pl_status path_of(char path[PL_PATH_BYTES], const char *folder,
-                         const pl_device_info *device, size_t width,
-                         pl_error *err)
+                         const rates_of *of, pl_error *err)
 {
-    char name[96], of[32] = "";
-    if (width)
-        snprintf(of, sizeof of, "-%zu", width);
-    snprintf(name, sizeof name, "machine-%s%s.json", device->key, of);
+    char name[96], width[32] = "";
+    if (of->width)
+        snprintf(width, sizeof width, "-%zu", of->width);
+    snprintf(name, sizeof name, "machine-%s-%s%s.json", of->device->key,
+             pl_dtype_name(of->dtype), width);
     return pl_path_join(path, folder, name, err);
 }
 
@@ -36,14 +45,14 @@ static void read_rate(const json_t *object, const char *key, double *rate)
 }
 
 /* Whether there is such a file that can be read. */
-static int read_rates(pl_rates *rates, const char *folder,
-                      const pl_device_info *device, size_t width, pl_heap *heap)
+static int read_rates(pl_rates *rates, const char *folder, const rates_of *of,
+                      pl_heap *heap)
 {
     char path[PL_PATH_BYTES], *text;
     size_t bytes;
     json_t *root = NULL;
 
-    if (path_of(path, folder, device, width, NULL) ||
+    if (path_of(path, folder, of, NULL) ||
         pl_file_read_all(path, MAX_BYTES, heap, &text, &bytes, NULL) ||
         pl_json_parse(text, bytes, path, &root, NULL))
         return 0;
@@ -58,14 +67,34 @@ static int read_rates(pl_rates *rates, const char *folder,
     return 1;
 }
 
-static pl_rates recall(const char *folder, const pl_device_info *device,
-                       size_t width, pl_heap *heap)
+/* How many times as fast as in float32 products are in a dtype, unless it was
+ * measured. */
+static double products_in(const pl_device_info *device, pl_dtype dtype)
 {
+    return dtype == PL_BF16 ? device->bf16_speed : 1.0;
+}
+
+/* What was measured for this dtype and width; else for another dtype with this
+ * width; else with another width, of this dtype first. */
+static pl_rates recall(const char *folder, const rates_of *wanted,
+                       pl_heap *heap)
+{
+    const pl_device_info *device = wanted->device;
+    const size_t widths[] = { wanted->width, 0 };
     pl_rates rates = pl_rates_built_in(device->cores);
-    if (folder && read_rates(&rates, folder, device, width, heap))
-        rates.source = PL_RATES_MEASURED;
-    else if (folder && read_rates(&rates, folder, device, 0, heap))
-        rates.source = PL_RATES_SIMILAR;
+    for (int w = 0; w < 2 && folder; w++)
+        for (int d = 0; d < PL_RATE_DTYPES; d++) {
+            rates_of of = *wanted;
+            of.width = widths[w];
+            of.dtype = (pl_dtype)(((int)wanted->dtype + d) % PL_RATE_DTYPES);
+            if (!read_rates(&rates, folder, &of, heap))
+                continue;
+            rates.source = w + d ? PL_RATES_SIMILAR : PL_RATES_MEASURED;
+            pl_rates_scale_products(&rates, products_in(device, wanted->dtype) /
+                                                products_in(device, of.dtype));
+            return rates;
+        }
+    pl_rates_scale_products(&rates, products_in(device, wanted->dtype));
     return rates;
 }
 
@@ -75,11 +104,12 @@ static pl_status find_budget(pl_machine *machine, pl_machine_use use,
     const int stated = pl_config_states_memory(config);
     pl_device_offer offer;
     pl_status status = PL_OK;
-    machine->budget_bytes = SIZE_MAX;
+    machine->budget_bytes = machine->stated_bytes = SIZE_MAX;
     if (stated) {
         snprintf(machine->budget_from, sizeof machine->budget_from,
                  "memory = '%.200s'", config->memory);
-        status = pl_memory_parse(config->memory, &machine->budget_bytes, err);
+        status = pl_memory_parse(config->memory, &machine->stated_bytes, err);
+        machine->budget_bytes = machine->stated_bytes;
     }
     if (status || (stated && use == PL_MACHINE_PLAN))
         return status;
@@ -110,20 +140,56 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
 {
     *machine = (pl_machine){ .cache_folder = cache_folder };
     machine->width = (size_t)config->n_embd;
+    machine->dtype = pl_layout_dtype(config);
     pl_status status = use == PL_MACHINE_HOST
                            ? pl_device_choose_host(&machine->device, config,
                                                    err)
                            : pl_device_choose(&machine->device, config, err);
     if (status)
         return status;
-    machine->rates = recall(cache_folder, &machine->device, machine->width,
-                            heap);
+    rates_of of = { .device = &machine->device, .width = machine->width };
+    for (int i = 0; i < PL_RATE_DTYPES; i++) {
+        of.dtype = (pl_dtype)i;
+        machine->rates[i] = recall(cache_folder, &of, heap);
+    }
     pl_rates similar = { .source = PL_RATES_SIMILAR };
-    if (cache_folder &&
-        read_rates(&similar, cache_folder, &machine->device, 0, heap))
+    of.dtype = machine->dtype;
+    of.width = 0;
+    if (cache_folder && read_rates(&similar, cache_folder, &of, heap))
         machine->similar_trust = pl_rates_trust(&similar, pl_clock_date());
     find_host_budget(machine, use);
     return find_budget(machine, use, config, err);
+}
+
+const pl_rates *pl_machine_rates_in(const pl_machine *machine, pl_dtype dtype)
+{
+    PL_CHECK((int)dtype < PL_RATE_DTYPES);
+    return &machine->rates[dtype];
+}
+
+const pl_rates *pl_machine_rates(const pl_machine *machine)
+{
+    return pl_machine_rates_in(machine, machine->dtype);
+}
+
+static size_t sum_of(size_t bytes, uint64_t more)
+{
+    return more < SIZE_MAX - bytes ? bytes + (size_t)more : SIZE_MAX;
+}
+
+void pl_machine_add_held(pl_machine *machine, uint64_t bytes)
+{
+    const size_t used = strlen(machine->budget_from),
+                 offered = machine->budget_bytes;
+    machine->host_budget_bytes = sum_of(machine->host_budget_bytes, bytes);
+    if (machine->device.memory.spaces == PL_SPACES_APART || bytes == 0 ||
+        offered >= machine->stated_bytes || offered == SIZE_MAX)
+        return;
+    machine->budget_bytes = sum_of(offered, bytes);
+    if (machine->budget_bytes > machine->stated_bytes)
+        machine->budget_bytes = machine->stated_bytes;
+    snprintf(machine->budget_from + used, sizeof machine->budget_from - used,
+             ", and %s are this run's files", pl_units_bytes(bytes).text);
 }
 
 pl_load pl_machine_load(const pl_machine *machine)
@@ -134,19 +200,20 @@ pl_load pl_machine_load(const pl_machine *machine)
 int pl_machine_wants_rates(const pl_machine *machine)
 {
     const double enough = 0.5;
-    return machine->rates.source != PL_RATES_MEASURED ||
-           pl_rates_trust(&machine->rates, pl_clock_date()) < enough;
+    const pl_rates *rates = pl_machine_rates(machine);
+    return rates->source != PL_RATES_MEASURED ||
+           pl_rates_trust(rates, pl_clock_date()) < enough;
 }
 
 void pl_machine_learn(pl_machine *machine, const pl_looks *looks)
 {
-    pl_rates_learn(&machine->rates, looks, pl_clock_date());
+    pl_rates_learn(&machine->rates[machine->dtype], looks, pl_clock_date());
 }
 
 pl_status pl_machine_remember(const pl_machine *machine, char *text,
                               size_t capacity, pl_error *err)
 {
-    const pl_rates *rates = &machine->rates;
+    const pl_rates *rates = pl_machine_rates(machine);
     char path[PL_PATH_BYTES];
     if (!machine->cache_folder)
         return PL_OK;
@@ -167,8 +234,10 @@ pl_status pl_machine_remember(const pl_machine *machine, char *text,
                           ? 2
                           : 1;
     for (int i = 0; i < files && !status; i++) {
-        status = path_of(path, machine->cache_folder, &machine->device,
-                         widths[i], err);
+        const rates_of of = { .device = &machine->device,
+                              .dtype = machine->dtype,
+                              .width = widths[i] };
+        status = path_of(path, machine->cache_folder, &of, err);
         if (!status)
             status = pl_file_replace(path, text, j.used, err);
     }

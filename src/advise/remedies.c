@@ -29,6 +29,7 @@ static pl_status try_smallest(const pricing *p, const pl_config *config,
     pl_shape shape;
     pl_gpt_layout base;
     pl_fit_option found;
+    pl_machine_files files;
     pl_status status = pl_shape_make(&shape, config, p->vocab_size, &silent,
                                      p->err);
     if (!status)
@@ -36,10 +37,15 @@ static pl_status try_smallest(const pricing *p, const pl_config *config,
                                     &heap, p->err);
     if (!status)
         status = pl_fit_smallest(&found, &shape, &base, &wish,
-                                 &p->machine->rates, &heap, p->err);
+                                 pl_machine_rates_in(p->machine, base.dtype),
+                                 &heap, p->err);
+    if (!status)
+        status = pl_run_plan_files(&files, p->machine, config, &shape,
+                                   &found.layout, p->err);
     if (!status)
         *fits = pl_run_plan_total(&shape, &found.layout, found.arena_bytes,
-                                  p->tables_bytes) <= p->machine->budget_bytes;
+                                  p->tables_bytes,
+                                  files.bytes) <= p->machine->budget_bytes;
     pl_heap_close(&heap);
     return status;
 }
@@ -74,6 +80,22 @@ static pl_status offer_it(pricing *p, const pl_config *changed,
 }
 
 /* ---- what changes no number of the model ---- */
+
+static pl_status offer_disk(pricing *p)
+{
+    const pl_machine *machine = p->machine;
+    pl_machine with_disk = *machine;
+    if (!machine->files)
+        return PL_OK;
+    with_disk.files = NULL;
+    p->machine = &with_disk;
+    const size_t before = p->count;
+    pl_status status = offer_it(p, p->config, "out_dir on a disk");
+    if (p->count > before) /* no key that has an effect differs */
+        p->changes[before].effect = PL_EFFECT_SAME;
+    p->machine = machine;
+    return status;
+}
 
 /* Whether grad_checkpoint keeps the search from recomputing all it could. */
 static int keeps_levels(const pl_config *config)
@@ -122,6 +144,8 @@ static pl_status offer_batch(pricing *p)
             continue;
         changed.batch_size = batch / parts;
         changed.gradient_accumulation_steps = steps * parts;
+        if (changed.gradient_groups > pl_config_most_groups(&changed))
+            continue;
         snprintf(text, sizeof text,
                  "batch_size = %lld, gradient_accumulation_steps = %lld",
                  (long long)changed.batch_size,
@@ -131,6 +155,22 @@ static pl_status offer_batch(pricing *p)
             return status;
     }
     return PL_OK;
+}
+
+/* As many groups as fit. */
+static pl_status offer_groups(pricing *p)
+{
+    pl_config changed = frugal(p->config);
+    const size_t before = p->count;
+    pl_status status = PL_OK;
+    while (changed.gradient_groups > 1 && !status && p->count == before) {
+        char text[48];
+        changed.gradient_groups /= 2;
+        snprintf(text, sizeof text, "gradient_groups = %lld",
+                 (long long)changed.gradient_groups);
+        status = offer_it(p, &changed, text);
+    }
+    return status;
 }
 
 /* ---- fewer bits ---- */
@@ -282,9 +322,13 @@ pl_status pl_remedies_make(pl_remedy changes[PL_MAX_REMEDIES], size_t *count,
                   .err = err };
     pl_status status = count_tables(&p);
     if (!status)
+        status = offer_disk(&p);
+    if (!status)
         status = offer_layouts(&p);
     if (!status && p.count == 0)
         status = offer_batch(&p);
+    if (!status && p.count == 0)
+        status = offer_groups(&p);
     if (!status && p.count == 0) {
         status = offer_bits(&p);
         if (!status)

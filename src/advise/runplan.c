@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 #include "model/from_config.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Program and C library; reading the header of a checkpoint, per layer; and the
@@ -17,6 +17,9 @@ enum {
     RESERVE_LAYER_BYTES = 96 * 1024,
     RESERVE_TABLES = 3,
 };
+
+/* Of tables that are only looked at. */
+static const size_t HEAP_BYTES = (size_t)1 << 30;
 
 size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
                            size_t arena_bytes, size_t tables_bytes)
@@ -33,12 +36,14 @@ int pl_run_plan_is_apart(const pl_gpt_layout *layout)
 }
 
 size_t pl_run_plan_total(const pl_shape *shape, const pl_gpt_layout *layout,
-                         size_t arena_bytes, size_t tables_bytes)
+                         size_t arena_bytes, size_t tables_bytes,
+                         uint64_t files_bytes)
 {
     if (pl_run_plan_is_apart(layout))
         return arena_bytes;
     return arena_bytes +
-           pl_run_plan_reserve(shape, layout, arena_bytes, tables_bytes);
+           pl_run_plan_reserve(shape, layout, arena_bytes, tables_bytes) +
+           files_bytes;
 }
 
 size_t pl_run_plan_host_arena(const pl_gpt *gpt)
@@ -47,11 +52,13 @@ size_t pl_run_plan_host_arena(const pl_gpt *gpt)
                                               : gpt->placement.arena_bytes;
 }
 
-/* The largest arena whose reserve still fits beside it. */
+/* The largest arena whose reserve and files still fit beside it. */
 static size_t arena_budget(size_t budget_bytes, const pl_shape *shape,
-                           const pl_gpt_layout *layout, size_t tables_bytes)
+                           const pl_gpt_layout *layout, size_t tables_bytes,
+                           uint64_t files_bytes)
 {
-    size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes);
+    size_t fixed = pl_run_plan_reserve(shape, layout, 0, tables_bytes) +
+                   files_bytes;
     if (budget_bytes == SIZE_MAX || pl_run_plan_is_apart(layout))
         return budget_bytes;
     if (budget_bytes <= fixed)
@@ -84,6 +91,23 @@ pl_status pl_run_plan_tables(const pl_shape *shape, const pl_gpt_layout *base,
     return status;
 }
 
+/* The model's tensors say how large its files are; no step does. */
+pl_status pl_run_plan_files(pl_machine_files *files, const pl_machine *machine,
+                            const pl_config *config, const pl_shape *shape,
+                            const pl_gpt_layout *layout, pl_error *err)
+{
+    pl_gpt gpt;
+    *files = (pl_machine_files){ 0 };
+    if (!machine->files)
+        return PL_OK;
+    pl_heap heap = pl_heap_make(HEAP_BYTES);
+    pl_status status = pl_gpt_make_training(&gpt, shape, layout, &heap, err);
+    if (!status)
+        *files = machine->files(machine->files_context, config, &gpt);
+    pl_heap_close(&heap);
+    return status;
+}
+
 /* The fields of kernels.h's dropout key. */
 static pl_status check_dropout(const pl_config *config, const pl_shape *s,
                                pl_error *err)
@@ -107,7 +131,6 @@ pl_fit_wish pl_run_plan_wish(const pl_config *config)
     const int off = config->grad_checkpoint.kind == PL_CHECKPOINTING_OFF;
     return (pl_fit_wish){
         .budget_bytes = SIZE_MAX,
-        .batches = (size_t)config->gradient_accumulation_steps,
         .literal = config->fit == PL_FIT_EXACT,
         .keep_levels = set && !off,
         .no_products = set && off,
@@ -142,9 +165,10 @@ static pl_status search(pl_run_plan *plan, const pl_config *config,
                         const pl_gpt_layout *base, pl_fit_wish *wish,
                         pl_heap *heap, pl_error *err)
 {
+    const pl_rates *rates = pl_machine_rates_in(machine, base->dtype);
     size_t ceiling = SIZE_MAX;
-    pl_status status = pl_fit_search(&plan->fit, shape, base, wish,
-                                     &machine->rates, heap, err);
+    pl_status status = pl_fit_search(&plan->fit, shape, base, wish, rates, heap,
+                                     err);
     if (status || wish->literal || pl_config_states_memory(config))
         return status;
     status = find_ceiling(plan, config, shape, &ceiling, err);
@@ -156,8 +180,7 @@ static pl_status search(pl_run_plan *plan, const pl_config *config,
         return PL_OK;
     }
     wish->budget_bytes = ceiling;
-    return pl_fit_search(&plan->fit, shape, base, wish, &machine->rates, heap,
-                         err);
+    return pl_fit_search(&plan->fit, shape, base, wish, rates, heap, err);
 }
 
 pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
@@ -176,12 +199,15 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
                                     heap, err);
     if (!status)
         status = pl_run_plan_tables(&shape, &base, heap, &tables, err);
+    if (!status)
+        status = pl_run_plan_files(&plan->files, machine, config, &shape, &base,
+                                   err);
     if (status)
         return status;
     tables += pl_run_plan_tokenizer_tables(machine);
     pl_fit_wish wish = pl_run_plan_wish(config);
     wish.budget_bytes = arena_budget(machine->budget_bytes, &shape, &base,
-                                     tables);
+                                     tables, plan->files.bytes);
     status = search(plan, config, machine, &shape, &base, &wish, heap, err);
     if (!status)
         status = pl_gpt_make(&plan->gpt, &shape, &plan->fit.chosen.layout, heap,
@@ -191,61 +217,90 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     const size_t on_host = pl_run_plan_host_arena(&plan->gpt);
     plan->reserve_bytes = pl_run_plan_reserve(&shape, &base, on_host, tables);
     plan->tables_bytes = tables;
-    plan->total_bytes = pl_run_plan_total(
-        &shape, &base, plan->gpt.placement.arena_bytes, tables);
+    plan->total_bytes = pl_run_plan_total(&shape, &base,
+                                          plan->gpt.placement.arena_bytes,
+                                          tables, plan->files.bytes);
     if (pl_run_plan_is_apart(&base))
-        plan->host_bytes = on_host + plan->reserve_bytes;
+        plan->host_bytes = on_host + plan->reserve_bytes + plan->files.bytes;
     plan->fits = plan->total_bytes <= machine->budget_bytes &&
                  plan->host_bytes <= machine->host_budget_bytes;
-    plan->update_seconds = pl_cost_update(&plan->gpt, &machine->rates,
-                                          wish.batches);
+    plan->update_seconds = pl_cost_update(
+        &plan->gpt, pl_machine_rates_in(machine, base.dtype));
     return PL_OK;
 }
 
 pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
-                                     size_t arena_bytes, size_t reserve_bytes)
+                                     size_t arena_bytes, size_t reserve_bytes,
+                                     uint64_t files_bytes)
 {
     pl_run_plan_sum sum = { "the arena, in the device's memory" };
+    char files[PL_UNITS_TEXT_BYTES + 16] = "";
+    if (files_bytes)
+        snprintf(files, sizeof files, " + files %s",
+                 pl_units_exact(files_bytes).text);
     if (!pl_run_plan_is_apart(layout))
-        snprintf(sum.text, sizeof sum.text, "arena %zu + reserve %zu",
-                 arena_bytes, reserve_bytes);
+        snprintf(sum.text, sizeof sum.text, "arena %s + reserve %s%s",
+                 pl_units_exact(arena_bytes).text,
+                 pl_units_exact(reserve_bytes).text, files);
     return sum;
+}
+
+/* Why a run's files count, and what to do about it. */
+static void say_files(char *text, size_t capacity,
+                      const pl_machine_files *files)
+{
+    text[0] = '\0';
+    if (files->bytes)
+        snprintf(text, capacity,
+                 "out_dir is in memory (tmpfs): %zu checkpoints of %s count, "
+                 "and so do the %s that the metrics can take after max_iters "
+                 "updates. Choose an out_dir on a disk, or lower keep. ",
+                 files->checkpoints,
+                 pl_units_bytes(files->checkpoint_bytes).text,
+                 pl_units_bytes(files->metrics_bytes).text);
 }
 
 pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
                             pl_error *err)
 {
+    char files[384];
     if (plan->fits)
         return PL_OK;
+    say_files(files, sizeof files, &plan->files);
     if (plan->total_bytes <= machine->budget_bytes)
         return pl_fail(err, PL_E_MEMORY,
-                       "besides the device's memory this run needs %zu bytes "
-                       "of the host's, which has %zu: end what else takes "
-                       "memory",
-                       plan->host_bytes, machine->host_budget_bytes);
+                       "besides the device's memory this run needs %s of the "
+                       "host's, which has %s. %sEnd what else takes memory",
+                       pl_units_bytes(plan->host_bytes).text,
+                       pl_units_bytes(machine->host_budget_bytes).text, files);
     return pl_fail(
         err, PL_E_MEMORY,
-        "this run needs %zu bytes (%s)%s, the budget is "
-        "%zu (%s): %zu bytes are missing. `plimsoll plan` with the same "
+        "this run needs %s (%s)%s, the budget is %s (%s): %s are missing. "
+        "%s`plimsoll plan` with the same "
         "settings shows what would help",
-        plan->total_bytes,
+        pl_units_bytes(plan->total_bytes).text,
         pl_run_plan_sum_text(&plan->gpt.layout, plan->gpt.placement.arena_bytes,
-                             plan->reserve_bytes)
+                             plan->reserve_bytes, plan->files.bytes)
             .text,
         plan->fit.smallest.arena_bytes == plan->fit.chosen.arena_bytes
             ? " at the least"
             : "",
-        machine->budget_bytes, machine->budget_from,
-        plan->total_bytes - machine->budget_bytes);
+        pl_units_bytes(machine->budget_bytes).text, machine->budget_from,
+        pl_units_bytes(plan->total_bytes - machine->budget_bytes).text, files);
 }
 
-void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
-                             size_t batches, char *out, size_t capacity)
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L, char *out,
+                             size_t capacity)
 {
     size_t used = 0;
     int n = snprintf(out, capacity, "%zu x %zu sequences", layout->micro,
-                     batches * (layout->batch / layout->micro));
+                     layout->batches * (layout->batch / layout->micro));
     used += n > 0 ? (size_t)n : 0;
+    if (layout->groups > 1 && used < capacity) {
+        n = snprintf(out + used, capacity - used, " in %zu groups",
+                     layout->groups);
+        used += n > 0 ? (size_t)n : 0;
+    }
     for (int level = 0; level <= PL_MAX_LEVEL; level++) {
         size_t count = 0;
         for (size_t l = 0; l < L; l++)

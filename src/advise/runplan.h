@@ -5,6 +5,7 @@
 
 #include "advise/machine.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "model/fit.h"
 
 /* So small that fixed scratch would be compared. */
@@ -14,14 +15,15 @@ typedef struct pl_run_plan {
     pl_gpt gpt;
     pl_fit fit;
     size_t reserve_bytes;
-    size_t tables_bytes;   /* set-up tables that the reserve counts with */
-    size_t total_bytes;    /* arena and reserve; where the device has memory of
-                            * its own, the arena alone */
-    size_t host_bytes;     /* there: the rest, which is the host's; else 0 */
-    int fits;              /* both are within their budgets */
-    double update_seconds; /* predicted */
-    const char *capped_by; /* memory = 'auto': who would take less than the
-                            * fastest plan, or NULL; cap_bytes: how much */
+    size_t tables_bytes;    /* set-up tables that the reserve counts with */
+    pl_machine_files files; /* in memory; 0 bytes: none are */
+    size_t total_bytes;     /* arena, reserve and files in memory; where the
+                             * device has memory of its own, the arena alone */
+    size_t host_bytes;      /* there: the rest, which is the host's; else 0 */
+    int fits;               /* both are within their budgets */
+    double update_seconds;  /* predicted */
+    const char *capped_by;  /* memory = 'auto': who would take less than the
+                             * fastest plan, or NULL; cap_bytes: how much */
     size_t cap_bytes;
 } pl_run_plan;
 
@@ -51,9 +53,16 @@ PL_MUST_CHECK pl_status pl_run_plan_check(const pl_run_plan *plan,
 size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
                            size_t arena_bytes, size_t tables_bytes);
 
-/* What the budget has to hold for an arena of so many bytes: total_bytes. */
+/* What the budget has to hold for an arena of so many bytes and files of
+ * `files_bytes` in memory: total_bytes. */
 size_t pl_run_plan_total(const pl_shape *shape, const pl_gpt_layout *layout,
-                         size_t arena_bytes, size_t tables_bytes);
+                         size_t arena_bytes, size_t tables_bytes,
+                         uint64_t files_bytes);
+
+/* The files that a run of such a model keeps in memory. */
+PL_MUST_CHECK pl_status pl_run_plan_files(
+    pl_machine_files *files, const pl_machine *machine, const pl_config *config,
+    const pl_shape *shape, const pl_gpt_layout *layout, pl_error *err);
 
 /* Whether the device has memory of its own, besides the host's. */
 int pl_run_plan_is_apart(const pl_gpt_layout *layout);
@@ -69,15 +78,17 @@ PL_MUST_CHECK pl_status pl_run_plan_tables(const pl_shape *shape,
 /* What a tokenizer adds to these tables. */
 size_t pl_run_plan_tokenizer_tables(const pl_machine *machine);
 
-/* "arena 4096 + reserve 512", or where that is: what total_bytes is made of. */
+/* "arena 4,096 bytes + reserve 512 bytes + files 64 bytes", or where that is:
+ * what total_bytes is made of. Without files they aren't named. */
 typedef struct pl_run_plan_sum {
-    char text[96];
+    char text[3 * PL_UNITS_TEXT_BYTES + 48];
 } pl_run_plan_sum;
 pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
-                                     size_t arena_bytes, size_t reserve_bytes);
+                                     size_t arena_bytes, size_t reserve_bytes,
+                                     uint64_t files_bytes);
 
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
-void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L,
-                             size_t batches, char *out, size_t capacity);
+void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L, char *out,
+                             size_t capacity);
 
 #endif

@@ -14,11 +14,6 @@ typedef struct pricing {
     pl_error *err;
 } pricing;
 
-static size_t batches_of(const pl_config *config)
-{
-    return (size_t)config->gradient_accumulation_steps;
-}
-
 /* Seconds of one evaluation of one split. */
 static double eval_seconds(const pl_gpt *gpt, const pl_rates *rates,
                            size_t sequences)
@@ -42,22 +37,27 @@ static pl_status add(pricing *p, pl_key key, const char *value,
                      size_t sequences)
 {
     pl_heap heap = pl_heap_make((size_t)1 << 30);
-    const pl_rates *rates = &p->machine->rates;
     const pl_run_plan *plan = p->plan;
+    const pl_rates *rates = pl_machine_rates_in(p->machine, layout->dtype),
+                   *now = pl_machine_rates_in(p->machine,
+                                              plan->gpt.layout.dtype);
+    pl_machine_files files;
     pl_gpt gpt;
     pl_status status = pl_gpt_make(&gpt, shape, layout, &heap, p->err);
+    if (!status)
+        status = pl_run_plan_files(&files, p->machine, p->config, shape, layout,
+                                   p->err);
     if (!status && p->count < PL_MAX_SAVINGS) {
         pl_saving *fix = &p->fixes[p->count++];
-        size_t total = pl_run_plan_total(
-            shape, layout, gpt.placement.arena_bytes, plan->tables_bytes);
+        size_t total = pl_run_plan_total(shape, layout,
+                                         gpt.placement.arena_bytes,
+                                         plan->tables_bytes, files.bytes);
         *fix = (pl_saving){
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
-            .update_change = pl_cost_update(&gpt, rates,
-                                            batches_of(p->config)) /
-                                 plan->update_seconds -
-                             1.0,
+            .update_change =
+                pl_cost_update(&gpt, rates) / plan->update_seconds - 1.0,
             .eval_change = eval_seconds(&gpt, rates, sequences) /
-                               eval_seconds(&plan->gpt, rates,
+                               eval_seconds(&plan->gpt, now,
                                             eval_sequences(p->config)) -
                            1.0,
             .effect = pl_key_row(key)->effect,
@@ -142,6 +142,18 @@ static pl_status price_micro(pricing *p)
     return status;
 }
 
+static pl_status price_groups(pricing *p)
+{
+    pl_gpt_layout layout = p->plan->gpt.layout;
+    if (layout.groups <= 1)
+        return PL_OK;
+    layout.groups = 1;
+    layout.batch = (size_t)p->config->batch_size;
+    layout.batches = (size_t)p->config->gradient_accumulation_steps;
+    return add(p, PL_KEY_gradient_groups, "1", &p->plan->gpt.shape, &layout,
+               eval_sequences(p->config));
+}
+
 /* The next smaller width that the heads divide evenly. */
 static pl_status price_model(pricing *p)
 {
@@ -158,13 +170,24 @@ static pl_status price_model(pricing *p)
                eval_sequences(p->config));
 }
 
+/* float16 has bfloat16's bytes, and on no processor its speed: nobody who has
+ * neither needs to be told of it. */
 static pl_status price_dtype(pricing *p)
 {
-    pl_gpt_layout layout = p->plan->gpt.layout;
-    int half = layout.dtype != PL_F32;
-    layout.dtype = half ? PL_F32 : PL_F16;
-    return add(p, PL_KEY_dtype, half ? "'float32'" : "'float16'",
-               &p->plan->gpt.shape, &layout, eval_sequences(p->config));
+    static const pl_dtype others[] = { PL_BF16, PL_F32 };
+    const pl_gpt_layout *layout = &p->plan->gpt.layout;
+    pl_status status = PL_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        pl_gpt_layout other = *layout;
+        char value[48];
+        if (layout->dtype == others[i])
+            continue;
+        other.dtype = others[i];
+        snprintf(value, sizeof value, "'%s'", pl_dtype_name(other.dtype));
+        status = add(p, PL_KEY_dtype, value, &p->plan->gpt.shape, &other,
+                     eval_sequences(p->config));
+    }
+    return status;
 }
 
 static pl_status price_bits(pricing *p)
@@ -208,6 +231,8 @@ pl_status pl_savings_make(pl_saving fixes[PL_MAX_SAVINGS], size_t *count,
         status = price_levels(&p);
     if (!status)
         status = price_micro(&p);
+    if (!status)
+        status = price_groups(&p);
     if (!status)
         status = price_model(&p);
     if (!status)

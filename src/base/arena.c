@@ -1,6 +1,7 @@
 /* arena.c: the only malloc and mmap. See arena.h for the three kinds. */
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -95,10 +96,11 @@ pl_status pl_heap_take(pl_heap *heap, void *pointer_out, size_t count,
     if (__builtin_mul_overflow(count, size, &bytes) ||
         bytes > heap->limit_bytes - heap->taken_bytes || bytes > SIZE_MAX / 2 ||
         must_fail())
-        return pl_fail(err, PL_E_MEMORY,
-                       "out of set-up memory: %zu x %zu bytes asked for, %zu "
-                       "of %zu in use",
-                       count, size, heap->taken_bytes, heap->limit_bytes);
+        return pl_fail(
+            err, PL_E_MEMORY,
+            "out of set-up memory: %zu x %s asked for, %s of %s in use", count,
+            pl_units_bytes(size).text, pl_units_bytes(heap->taken_bytes).text,
+            pl_units_bytes(heap->limit_bytes).text);
 
     size_t rounded = (bytes + align - 1) / align * align;
     struct pl_heap_chunk *chunk = heap->chunks;
@@ -106,8 +108,8 @@ pl_status pl_heap_take(pl_heap *heap, void *pointer_out, size_t count,
         chunk = add_chunk(heap, rounded);
         if (!chunk)
             return pl_fail(err, PL_E_MEMORY,
-                           "the system has no %zu bytes left for set-up",
-                           rounded);
+                           "the system has no %s left for set-up",
+                           pl_units_bytes(rounded).text);
     }
     void *memory = chunk->memory + chunk->used_bytes;
     memset(memory, 0, rounded);
@@ -197,8 +199,8 @@ pl_status pl_lump_resize(void *pointer, size_t bytes, pl_error *err)
     if (bytes <= SIZE_MAX / 2 && !must_fail())
         resized = realloc(memory, bytes);
     if (!resized)
-        return pl_fail(err, PL_E_MEMORY, "the system has no %zu bytes left",
-                       bytes);
+        return pl_fail(err, PL_E_MEMORY, "the system has no %s left",
+                       pl_units_bytes(bytes).text);
     memcpy(pointer, &resized, sizeof resized);
     return PL_OK;
 }
@@ -268,25 +270,26 @@ pl_status pl_arena_open(pl_arena *arena, size_t size_bytes, pl_error *err)
     size_t page = (size_t)sysconf(_SC_PAGESIZE), given = 0;
     *arena = (pl_arena){ 0 };
     if (size_bytes > SIZE_MAX / 2 - HUGE_BYTES)
-        return pl_fail(err, PL_E_MEMORY, "an arena of %zu bytes is absurd",
-                       size_bytes);
+        return pl_fail(err, PL_E_MEMORY, "an arena of %s is absurd",
+                       pl_units_bytes(size_bytes).text);
     size_t mapped = size_bytes ? (size_bytes + page - 1) / page * page : page;
     unsigned char *base = must_fail() ? MAP_FAILED : map_aligned(mapped);
     if (base == MAP_FAILED)
         return pl_fail(err, PL_E_MEMORY,
-                       "cannot map the arena of %zu bytes: %s. Make the model, "
+                       "cannot map the arena of %s: %s. Make the model, "
                        "batch_size or block_size smaller, or see what limits "
                        "this process (ulimit -v, ulimit -d)",
-                       size_bytes, strerror(errno));
+                       pl_units_bytes(size_bytes).text, strerror(errno));
     madvise(base, mapped, MADV_HUGEPAGE); /* a wish: fewer page faults */
     int error = populate(base, mapped, page, &given);
     if (error) {
         munmap(base, mapped);
         return pl_fail(err, PL_E_MEMORY,
-                       "the machine cannot give the arena's %zu bytes; after "
-                       "%zu bytes it said: %s. Make the model, batch_size or "
+                       "the machine cannot give the arena's %s; after %s it "
+                       "said: %s. Make the model, batch_size or "
                        "block_size smaller, or end what else takes memory",
-                       size_bytes, given, strerror(error));
+                       pl_units_bytes(size_bytes).text,
+                       pl_units_bytes(given).text, strerror(error));
     }
     arena->base = base;
     arena->size_bytes = size_bytes;

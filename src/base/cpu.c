@@ -1,7 +1,9 @@
 /* cpu.c: see cpu.h. Asks the compiler's CPUID helpers and the scheduler. */
 #include "base/cpu.h"
+#include "base/cpu_bf16.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -15,6 +17,9 @@ static const char *const isa_names[PL_ISA_COUNT] = {
 #else
     [PL_ISA_AVX2] = "avx2",
     [PL_ISA_AVX512] = "avx512",
+#if PL_HAVE_AVX512BF16
+    [PL_ISA_AVX512BF16] = "avx512bf16",
+#endif
 #endif
 };
 
@@ -47,14 +52,43 @@ static pl_isa best_isa(void)
 #endif
 }
 
+#if PL_HAVE_AVX512BF16
+/* What is found out once: any thread may be the first, all find the same. */
+typedef enum verdict { UNASKED, NO, YES } verdict;
+
+static int once(atomic_int *known, int (*ask)(void))
+{
+    if (atomic_load(known) == UNASKED)
+        atomic_store(known, ask() ? YES : NO);
+    return atomic_load(known) == YES;
+}
+
+/* The wish is asked of the processor, and of its stopwatch only without one. */
+static pl_isa raised(pl_isa best, const char *wish)
+{
+    static atomic_int rounds, fast;
+    if (best != PL_ISA_AVX512 || !pl_cpu_has_bf16() ||
+        !once(&rounds, pl_cpu_bf16_rounds))
+        return best;
+    const int named = wish && strcmp(wish, isa_names[PL_ISA_AVX512BF16]) == 0;
+    return named || once(&fast, pl_cpu_bf16_is_fast) ? PL_ISA_AVX512BF16 : best;
+}
+#else
+static pl_isa raised(pl_isa best, const char *wish)
+{
+    (void)wish;
+    return best;
+}
+#endif
+
 pl_isa pl_cpu_isa(void)
 {
-    pl_isa best = best_isa();
     const char *wish = getenv("PLIMSOLL_ISA");
-    for (int isa = 0; wish && isa < PL_ISA_COUNT; isa++)
-        if (isa < (int)best && strcmp(wish, isa_names[isa]) == 0)
+    const pl_isa best = best_isa();
+    for (int isa = 0; wish && isa <= (int)best; isa++)
+        if (strcmp(wish, isa_names[isa]) == 0)
             return (pl_isa)isa;
-    return best;
+    return raised(best, wish);
 }
 
 const char *pl_cpu_isa_name(pl_isa isa)

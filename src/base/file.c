@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/file_call.h"
+#include "base/units.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -118,10 +119,9 @@ pl_status pl_file_open_again(pl_file *file, const char *path,
     if (status)
         return status;
     if (file->size_bytes < size_bytes) {
-        pl_fail(err, PL_E_IO, "cannot %s %s: it has %llu bytes, not %llu",
-                attempt, pl_path_shown(path),
-                (unsigned long long)file->size_bytes,
-                (unsigned long long)size_bytes);
+        pl_fail(err, PL_E_IO, "cannot %s %s: it has %s, not %s", attempt,
+                pl_path_shown(path), pl_units_exact(file->size_bytes).text,
+                pl_units_exact(size_bytes).text);
         goto close_file;
     }
     if (pl_file_cut(file, size_bytes, err))
@@ -207,12 +207,12 @@ pl_status pl_file_pread_exact(const pl_file *file, void *out, size_t bytes,
     }
     if (done < bytes)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s is too short: wanted %zu bytes at offset %llu, "
-                       "found %zu (the file had %llu bytes when it was "
+                       "%s is too short: wanted %s at offset %llu, found %s "
+                       "(the file had %s when it was "
                        "opened). It may be cut off: make or copy it again",
-                       pl_path_shown(file->path), bytes,
-                       (unsigned long long)offset, done,
-                       (unsigned long long)file->size_bytes);
+                       pl_path_shown(file->path), pl_units_exact(bytes).text,
+                       (unsigned long long)offset, pl_units_exact(done).text,
+                       pl_units_exact(file->size_bytes).text);
     return PL_OK;
 }
 
@@ -262,10 +262,9 @@ void pl_file_drop_cache(const pl_file *file)
 static pl_status not_written(const pl_file *file, size_t bytes, uint64_t offset,
                              int error, pl_error *err)
 {
-    return pl_fail(err, PL_E_IO,
-                   "cannot write %zu bytes to %s at offset %llu: %s", bytes,
-                   pl_path_shown(file->path), (unsigned long long)offset,
-                   pl_file_reason_of(error).text);
+    return pl_fail(err, PL_E_IO, "cannot write %s to %s at offset %llu: %s",
+                   pl_units_exact(bytes).text, pl_path_shown(file->path),
+                   (unsigned long long)offset, pl_file_reason_of(error).text);
 }
 
 pl_status pl_file_append(pl_file *file, const void *data, size_t bytes,

@@ -2,13 +2,14 @@
  * functions: no system call here. */
 #include "base/check.h"
 #include "base/file.h"
+#include "base/units.h"
 
 static pl_status too_large(pl_error *err, const char *path, size_t max_bytes)
 {
     return pl_fail(err, PL_E_FORMAT,
-                   "%s is too large: at most %zu bytes are read from a file "
-                   "of this kind. Is it the right file?",
-                   pl_path_shown(path), max_bytes);
+                   "%s is too large: at most %s are read from a file of this "
+                   "kind. Is it the right file?",
+                   pl_path_shown(path), pl_units_exact(max_bytes).text);
 }
 
 pl_status pl_file_read_all(const char *path, size_t max_bytes, pl_heap *heap,

@@ -1,5 +1,6 @@
 /* json.c: see json.h. Owns the bounds; jansson owns the grammar. */
 #include "base/json.h"
+#include "base/units.h"
 
 /* Every value but the first follows a bracket or a comma: an upper bound of
  * their number, without parsing. */
@@ -25,9 +26,10 @@ pl_status pl_json_parse(const char *bytes, size_t n, const char *name,
     json_error_t what;
     if (n > PL_JSON_MAX_BYTES)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: %zu bytes of JSON are more than the %d that are "
-                       "accepted. Is it the right file?",
-                       name, n, PL_JSON_MAX_BYTES);
+                       "%s: %s of JSON are more than the %s that are accepted. "
+                       "Is it the right file?",
+                       name, pl_units_exact(n).text,
+                       pl_units_exact(PL_JSON_MAX_BYTES).text);
     size_t values = count_values(bytes, n);
     if (values > PL_JSON_MAX_VALUES)
         return pl_fail(err, PL_E_FORMAT,
@@ -36,8 +38,8 @@ pl_status pl_json_parse(const char *bytes, size_t n, const char *name,
                        name, values, PL_JSON_MAX_VALUES);
     *out = json_loadb(bytes, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &what);
     if (!*out && json_error_code(&what) == json_error_out_of_memory)
-        return pl_fail(err, PL_E_MEMORY,
-                       "%s: no memory for its %zu bytes of JSON", name, n);
+        return pl_fail(err, PL_E_MEMORY, "%s: no memory for its %s of JSON",
+                       name, pl_units_bytes(n).text);
     if (!*out)
         return pl_fail(err, PL_E_FORMAT, "%s:%d:%d: not valid JSON: %s", name,
                        what.line, what.column, what.text);

@@ -1,5 +1,6 @@
 /* path.c: see path.h. */
 #include "base/path.h"
+#include "base/units.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +56,9 @@ static pl_status join(char out[PL_PATH_BYTES], const char *first,
 {
     int bytes = snprintf(out, PL_PATH_BYTES, "%s%s%s", first, between, last);
     if (bytes < 0 || bytes >= PL_PATH_BYTES)
-        return pl_fail(
-            err, PL_E_USAGE, "%s and %s are a path of more than %d bytes",
-            pl_path_shown(first), pl_path_shown(last), PL_PATH_BYTES - 1);
+        return pl_fail(err, PL_E_USAGE, "%s and %s are a path of more than %s",
+                       pl_path_shown(first), pl_path_shown(last),
+                       pl_units_exact(PL_PATH_BYTES - 1).text);
     return PL_OK;
 }
 

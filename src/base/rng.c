@@ -1,5 +1,6 @@
 /* rng.c: from random words to numbers. The words are rng.h's. */
 #include "base/rng.h"
+#include "base/exact.h"
 
 #include <math.h>
 
@@ -17,13 +18,13 @@ double pl_rng_unit(const uint32_t words[4])
 
 void pl_rng_normals(const uint32_t words[4], double out[4])
 {
-    const double tau = 6.283185307179586476925286766559;
     for (int pair = 0; pair < 2; pair++) {
         /* (w + 1/2) / 2^32 lies strictly inside (0, 1): the log is finite */
         double u = ((double)words[2 * pair] + 0.5) * 0x1p-32;
-        double angle = tau * ((double)words[2 * pair + 1] + 0.5) * 0x1p-32;
-        double radius = sqrt(-2.0 * log(u));
-        out[2 * pair] = radius * cos(angle);
-        out[2 * pair + 1] = radius * sin(angle);
+        double half_turns = ((double)words[2 * pair + 1] + 0.5) * 0x1p-31;
+        double radius = sqrt(-2.0 * pl_exact_quick_log(u)), cosine, sine;
+        pl_exact_quick_turn(half_turns, &cosine, &sine);
+        out[2 * pair] = radius * cosine;
+        out[2 * pair + 1] = radius * sine;
     }
 }

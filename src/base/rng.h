@@ -59,7 +59,7 @@ uint64_t pl_rng_below(const uint32_t words[4], uint64_t bound);
 double pl_rng_unit(const uint32_t words[4]);
 
 /* Two independent N(0,1) from words[0..1] and two from words[2..3]
- * (Box-Muller in double). */
+ * (Box-Muller in double, by exact.h's functions: the same bits everywhere). */
 void pl_rng_normals(const uint32_t words[4], double out[4]);
 
 #endif

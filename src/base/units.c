@@ -6,7 +6,9 @@
 
 pl_units_text pl_units_bytes(uint64_t bytes)
 {
-    static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+    static const char *const units[] = {
+        "B", "kB", "MB", "GB", "TB", "PB", "EB"
+    };
     pl_units_text out;
     double value = (double)bytes;
     size_t unit = 0;
@@ -18,6 +20,25 @@ pl_units_text pl_units_bytes(uint64_t bytes)
                                          : 2,
              value, units[unit]);
     return out;
+}
+
+static pl_units_text exact(const char *sign, uint64_t bytes)
+{
+    pl_units_text out;
+    snprintf(out.text, sizeof out.text, "%s%.26s byte%s", sign,
+             pl_units_count(bytes).text, bytes == 1 ? "" : "s");
+    return out;
+}
+
+pl_units_text pl_units_exact(uint64_t bytes)
+{
+    return exact("", bytes);
+}
+
+pl_units_text pl_units_exact_signed(int64_t bytes)
+{
+    return bytes < 0 ? exact("-", -(uint64_t)bytes)
+                     : exact("", (uint64_t)bytes);
 }
 
 pl_units_text pl_units_count(uint64_t count)

@@ -50,12 +50,42 @@ static const char *variable(void *context, const char *name)
     return getenv(name);
 }
 
+/* The examples' config/demo.py: an installed program has it elsewhere, and says
+ * where. */
+static pl_status check_is_there(const char *path, pl_error *err)
+{
+    char folder[PL_PATH_BYTES], own[PL_PATH_BYTES];
+    pl_file_kind kind;
+    pl_status status = pl_file_look(path, &kind, err);
+    if (status || kind != PL_FILE_ABSENT || strncmp(path, "config/", 7) != 0)
+        return status;
+    status = pl_link_read("/proc/self/exe", own, err);
+    if (status || own[0] == '\0')
+        return status;
+    pl_path_cut_to_parent(own);
+    pl_path_cut_to_parent(own);
+    status = pl_path_join(folder, own, "share/plimsoll", err);
+    if (!status)
+        status = pl_path_join(own, folder, path, err);
+    if (!status)
+        status = pl_file_look(own, &kind, err);
+    if (status || kind != PL_FILE_PLAIN)
+        return status;
+    return pl_fail(err, PL_E_IO,
+                   "there is no %s in this folder. The one that came with "
+                   "plimsoll is %s: give that name, or copy it",
+                   path, pl_path_quoted(own).text);
+}
+
 static pl_status read_file(const reader *r, const char *path, pl_error *err)
 {
     char *text;
     size_t bytes;
-    pl_status status = pl_file_read_all(path, PL_CONFIG_MAX_BYTES, r->heap,
-                                        &text, &bytes, err);
+    pl_status status = check_is_there(path, err);
+    if (status)
+        return status;
+    status = pl_file_read_all(path, PL_CONFIG_MAX_BYTES, r->heap, &text, &bytes,
+                              err);
     if (status)
         return status;
     const pl_config_host host = { read_other, variable, NULL, &pl_term_log };

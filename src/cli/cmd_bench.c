@@ -98,9 +98,7 @@ static void print_start(const pl_session *session)
     const pl_shape *s = &session->run.shape;
     const pl_gpt_layout *layout = &session->run.gpt.layout;
     char text[160];
-    pl_run_plan_layout_text(
-        layout, s->L, (size_t)session->run.config->gradient_accumulation_steps,
-        text, sizeof text);
+    pl_run_plan_layout_text(layout, s->L, text, sizeof text);
     printf("model    %zu layers, %zu heads, %zu channels, context %zu, "
            "vocabulary %zu, %s\n",
            s->L, s->H, s->C, s->T, s->V,

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
+#include "train/medium.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ enum { FLAG_JSON = 1, FLAG_STEPS = 2 };
 typedef struct plan {
     const pl_config *config;
     pl_machine machine;
+    pl_medium medium; /* which the machine borrows */
     pl_run_plan run;
     const char *vocab_from;
     pl_saving fixes[PL_MAX_SAVINGS];
@@ -28,8 +30,13 @@ typedef struct plan {
 static size_t micro_steps(const plan *p)
 {
     const pl_gpt_layout *layout = &p->run.gpt.layout;
-    return (size_t)p->config->gradient_accumulation_steps *
-           (layout->batch / layout->micro);
+    return layout->batches * (layout->batch / layout->micro);
+}
+
+/* A run with one group doesn't add groups. */
+static int has_program(const plan *p, int program)
+{
+    return p->run.gpt.graph.programs[program].n_steps > 0;
 }
 
 /* ---- for people ---- */
@@ -52,6 +59,12 @@ static void print_model(const plan *p)
     printf("%supdate%s      %zu x %zu sequences of %zu tokens: %s tokens\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->micro,
            micro_steps(p), s->T, pl_units_count(updates * s->T).text);
+    if (layout->groups > 1)
+        printf(
+            "%sgroups%s      %zu of %zu sequences, added pairwise: gradients "
+            "are kept %zu times\n",
+            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->groups,
+            updates / layout->groups, 1 + pl_gpt_digits(layout->groups));
     printf("%seval%s        %zu sequences of %zu tokens at once\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->eval_micro,
            layout->eval_T);
@@ -59,12 +72,13 @@ static void print_model(const plan *p)
            pl_term_out_end(), pl_config_word(p->config, PL_KEY_dtype));
 }
 
-static void print_row(const char *name, const size_t bytes[PL_PROGRAM_COUNT],
-                      const char *style)
+static void print_row(const plan *p, const char *name,
+                      const size_t bytes[PL_PROGRAM_COUNT], const char *style)
 {
     printf("%s%-18s", style, name);
     for (int i = 0; i < PL_PROGRAM_COUNT; i++)
-        printf(" %11s", bytes[i] ? pl_units_bytes(bytes[i]).text : "-");
+        if (has_program(p, i))
+            printf(" %11s", bytes[i] ? pl_units_bytes(bytes[i]).text : "-");
     printf("%s\n", *style ? pl_term_out_end() : "");
 }
 
@@ -75,7 +89,8 @@ static void print_table(const plan *p)
 
     printf("%-18s", "");
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {
-        printf(" %11s", pl_program_name((pl_program_id)i));
+        if (has_program(p, i))
+            printf(" %11s", pl_program_name((pl_program_id)i));
         peaks[i] = rest[i] = pl_placement_peak(place, (pl_program_id)i);
     }
     printf("\n");
@@ -87,21 +102,24 @@ static void print_table(const plan *p)
             sum += bytes[i];
         }
         if (sum)
-            print_row(pl_class_name((pl_class) class), bytes, "");
+            print_row(p, pl_class_name((pl_class) class), bytes, "");
     }
     for (int i = 0; i < PL_PROGRAM_COUNT; i++)
         most += rest[i];
     if (most)
-        print_row("gaps, alignment", rest, pl_term_out(PL_TERM_DIM));
-    print_row("peak", peaks, pl_term_out(PL_TERM_BOLD));
+        print_row(p, "gaps, alignment", rest, pl_term_out(PL_TERM_DIM));
+    print_row(p, "peak", peaks, pl_term_out(PL_TERM_BOLD));
 }
 
-/* A bar of `width` cells, `share` of them filled. */
-static void print_bar(double share, int width)
+/* What `bytes` are of `most`, as a bar and in percent. */
+static void print_share(const char *name, uint64_t bytes, size_t most)
 {
-    int filled = (int)(share * width + 0.5);
-    for (int i = 0; i < width; i++)
-        fputs(i < filled ? "#" : ".", stdout);
+    enum { WIDTH = 46 };
+    const double share = (double)bytes / (double)most;
+    printf("%-18s %9s  ", name, pl_units_bytes(bytes).text);
+    for (int i = 0; i < WIDTH; i++)
+        fputs(i < (int)(share * WIDTH + 0.5) ? "#" : ".", stdout);
+    printf(" %4.1f %%\n", 100.0 * share);
 }
 
 /* Each class of bytes against the line. */
@@ -116,14 +134,11 @@ static void print_bars(const plan *p)
         size_t bytes = place->class_bytes[PL_TRAIN][class];
         if (bytes < most / 1000)
             continue;
-        printf("%-18s %9s  ", pl_class_name((pl_class) class),
-               pl_units_bytes(bytes).text);
-        print_bar((double)bytes / (double)most, 46);
-        printf(" %4.1f %%\n", 100.0 * (double)bytes / (double)most);
+        print_share(pl_class_name((pl_class) class), bytes, most);
     }
-    printf("%-18s %9s  ", "reserve", pl_units_bytes(p->run.reserve_bytes).text);
-    print_bar((double)p->run.reserve_bytes / (double)most, 46);
-    printf(" %4.1f %%\n", 100.0 * (double)p->run.reserve_bytes / (double)most);
+    print_share("reserve", p->run.reserve_bytes, most);
+    if (p->run.files.bytes && !p->run.host_bytes)
+        print_share("files in memory", p->run.files.bytes, most);
 }
 
 static void print_budget(const plan *p)
@@ -151,7 +166,7 @@ static void print_total(const plan *p)
 {
     const pl_placement *place = &p->run.gpt.placement;
     size_t arena = place->arena_bytes, bound = place->lower_bound_bytes;
-    printf("\narena    %11s  %s bytes, one mapping for all five\n",
+    printf("\narena    %11s  %s bytes, one mapping for all of them\n",
            pl_units_bytes(arena).text, pl_units_count(arena).text);
     printf("bound    %11s  no placement needs less; this one is %.2f %% "
            "above\n",
@@ -162,6 +177,13 @@ static void print_total(const plan *p)
                pl_units_bytes(place->host_bytes).text);
     printf("reserve  %11s  program, libraries, stacks, page tables\n",
            pl_units_bytes(p->run.reserve_bytes).text);
+    if (p->run.files.bytes)
+        printf(
+            "files    %11s  %zu checkpoints of %s, metrics %s: out_dir is in "
+            "memory (tmpfs)\n",
+            pl_units_bytes(p->run.files.bytes).text, p->run.files.checkpoints,
+            pl_units_bytes(p->run.files.checkpoint_bytes).text,
+            pl_units_bytes(p->run.files.metrics_bytes).text);
     if (p->run.host_bytes)
         printf("%stotal    %11s%s  on the device; on the host %s\n",
                pl_term_out(PL_TERM_BOLD),
@@ -180,11 +202,11 @@ static double tokens_per_second(const plan *p)
 
 static const char *rates_text(const plan *p)
 {
-    switch (p->machine.rates.source) {
+    switch (pl_machine_rates(&p->machine)->source) {
     case PL_RATES_MEASURED:
         return "what this machine reached";
     case PL_RATES_SIMILAR:
-        return "what this machine reached at another width";
+        return "what this machine reached at another width or dtype";
     case PL_RATES_BUILT_IN:
         break;
     }
@@ -194,7 +216,7 @@ static const char *rates_text(const plan *p)
 /* How old the rates are and how far to trust them. */
 static void print_rates(const plan *p)
 {
-    const pl_rates *rates = &p->machine.rates;
+    const pl_rates *rates = pl_machine_rates(&p->machine);
     const double age = pl_clock_date() - rates->date;
     printf("%srates%s       ", pl_term_out(PL_TERM_BOLD), pl_term_out_end());
     if (rates->source == PL_RATES_BUILT_IN)
@@ -216,10 +238,9 @@ static void print_rates(const plan *p)
 static void print_layout(const plan *p)
 {
     const pl_fit *fit = &p->run.fit;
-    size_t L = p->run.gpt.shape.L,
-           batches = (size_t)p->config->gradient_accumulation_steps;
+    size_t L = p->run.gpt.shape.L;
     char text[160];
-    pl_run_plan_layout_text(&p->run.gpt.layout, L, batches, text, sizeof text);
+    pl_run_plan_layout_text(&p->run.gpt.layout, L, text, sizeof text);
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
            pl_units_duration(p->run.update_seconds).text, rates_text(p));
@@ -233,8 +254,7 @@ static void print_layout(const plan *p)
     print_rates(p);
     if (!fit->has_runner_up)
         return;
-    pl_run_plan_layout_text(&fit->runner_up.layout, L, batches, text,
-                            sizeof text);
+    pl_run_plan_layout_text(&fit->runner_up.layout, L, text, sizeof text);
     printf("%srunner-up%s   %s: %s, %s%.1f %% time\n", pl_term_out(PL_TERM_DIM),
            pl_term_out_end(), text,
            pl_units_bytes(fit->runner_up.arena_bytes).text,
@@ -305,7 +325,9 @@ static void print_steps(const plan *p)
     const pl_graph *graph = &p->run.gpt.graph;
     for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
         const pl_program *program = &graph->programs[id];
-        printf("\n%s: %zu steps, %zu of them repeated per micro-batch\n",
+        if (!has_program(p, id))
+            continue;
+        printf("\n%s: %zu steps, %zu of them repeated\n",
                pl_program_name((pl_program_id)id), program->n_steps,
                program->loop_steps);
         for (size_t at = 0; at < program->n_steps; at++) {
@@ -347,11 +369,13 @@ static void put_fit(pl_json_text *j, const plan *p)
                        p->run.fit.smallest.arena_bytes);
     pl_json_text_real(j, "predicted_step_ms", 1e3 * p->run.update_seconds);
     pl_json_text_real(j, "predicted_tokens_per_second", tokens_per_second(p));
-    pl_json_text_string(
-        j, "rates",
-        p->machine.rates.source == PL_RATES_BUILT_IN ? "built-in" : "measured");
-    pl_json_text_real(j, "rates_date", p->machine.rates.date);
-    pl_json_text_real(j, "rates_quiet", p->machine.rates.quiet);
+    pl_json_text_string(j, "rates",
+                        pl_machine_rates(&p->machine)->source ==
+                                PL_RATES_BUILT_IN
+                            ? "built-in"
+                            : "measured");
+    pl_json_text_real(j, "rates_date", pl_machine_rates(&p->machine)->date);
+    pl_json_text_real(j, "rates_quiet", pl_machine_rates(&p->machine)->quiet);
     put_levels(j, &p->run.gpt);
     pl_json_text_open(j, "fixes", '[');
     for (size_t i = 0; i < p->n_fixes; i++) {
@@ -401,15 +425,20 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "head_dim", p->run.gpt.shape.D);
     pl_json_text_whole(&j, "arena_bytes", place->arena_bytes);
     pl_json_text_whole(&j, "reserve_bytes", p->run.reserve_bytes);
+    if (p->run.files.bytes) /* out_dir is in memory */
+        pl_json_text_whole(&j, "files_bytes", p->run.files.bytes);
     if (p->run.host_bytes) /* the device has memory of its own */
         pl_json_text_whole(&j, "host_bytes", p->run.host_bytes);
     pl_json_text_whole(&j, "lower_bound_bytes", place->lower_bound_bytes);
     pl_json_text_whole(&j, "micro_batch", p->run.gpt.layout.micro);
     pl_json_text_whole(&j, "accumulation", micro_steps(p));
+    pl_json_text_whole(&j, "gradient_groups", p->run.gpt.layout.groups);
     pl_json_text_string(&j, "dtype", pl_config_word(p->config, PL_KEY_dtype));
     put_fit(&j, p);
     pl_json_text_open(&j, "programs", '{');
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {
+        if (!has_program(p, i))
+            continue;
         pl_json_text_open(&j, pl_program_name((pl_program_id)i), '{');
         pl_json_text_whole(&j, "peak_bytes",
                            pl_placement_peak(place, (pl_program_id)i));
@@ -432,13 +461,17 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
 
 static pl_status make(plan *p, pl_heap *heap, pl_error *err)
 {
-    size_t vocab_size, held;
-    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size, &held,
+    size_t vocab_size;
+    pl_cli_tokenizer_room room;
+    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size, &room,
                                          &p->vocab_from, err);
     if (!status)
         status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, p->config, heap,
                                 err);
-    p->machine.tokenizer_bytes = held;
+    p->machine.tokenizer_bytes = room.memory_bytes;
+    if (!status && !p->config->eval_only) /* which writes nothing */
+        status = pl_medium_count(&p->medium, &p->machine, p->config,
+                                 room.file_bytes, err);
     if (!status)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);
@@ -457,10 +490,11 @@ static pl_status verdict(const plan *p, pl_error *err)
     size_t total = p->run.total_bytes, budget = p->machine.budget_bytes;
     if (p->run.fits)
         return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "it doesn't fit: %zu bytes are needed, the budget is %zu, "
-                   "%zu bytes are missing",
-                   total, budget, total - budget);
+    return pl_fail(
+        err, PL_E_MEMORY,
+        "it doesn't fit: %s are needed, the budget is %s, %s are missing",
+        pl_units_bytes(total).text, pl_units_bytes(budget).text,
+        pl_units_bytes(total - budget).text);
 }
 
 static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)

@@ -93,10 +93,10 @@ static pl_status encode_all(pipe_work *w)
                                  : pl_cutter_cut(w->buffer, w->kept - 1, cuts);
         if (bytes == 0 && w->kept > 0)
             return pl_fail(w->err, PL_E_UNSUPPORTED,
-                           "%s, byte %llu: a word of more than %d bytes, which "
+                           "%s, byte %llu: a word of more than %s, which "
                            "can't be cut; `plimsoll prepare` takes such",
                            w->name, (unsigned long long)w->offset,
-                           BUFFER_BYTES - 16);
+                           pl_units_exact(BUFFER_BYTES - 16).text);
         status = encode_some(w, bytes);
         if (status)
             return status;
@@ -159,8 +159,8 @@ static pl_status read_binary(pipe_work *w, size_t at, size_t *used)
     if (w->kept - at < width)
         return w->at_end && w->kept > at
                    ? pl_fail(w->err, PL_E_FORMAT,
-                             "%s ends within a token of %zu bytes", w->name,
-                             width)
+                             "%s ends within a token of %s", w->name,
+                             pl_units_exact(width).text)
                    : PL_OK;
     for (size_t i = 0; i < width; i++)
         id |= (uint64_t)text[i] << 8 * i;

@@ -91,10 +91,10 @@ static pl_status share_out(work *w, pl_source_options *source, pl_error *err)
                    threads * PL_BPE_MIN_SHARE_BYTES;
     if (all < least)
         return pl_fail(err, PL_E_MEMORY,
-                       "training a tokenizer with %zu threads needs %zu bytes "
-                       "of memory, there are %zu. Raise memory, or lower "
-                       "threads",
-                       threads, least, all);
+                       "training a tokenizer with %zu threads needs %s of "
+                       "memory, there are %s. Raise memory, or lower threads",
+                       threads, pl_units_bytes(least).text,
+                       pl_units_bytes(all).text);
     w->load_bytes = PL_CREW_MIN_LOAD_BYTES + (all - least) / 32;
     if (w->load_bytes > MAX_LOAD_BYTES)
         w->load_bytes = MAX_LOAD_BYTES;

@@ -34,6 +34,9 @@ static void print_start(const pl_session *session)
     printf(" + reserve %s, all of it taken; %s\n",
            pl_units_bytes(session->reserve_bytes).text,
            gpt->layout.device.text);
+    if (session->files_bytes)
+        printf("and up to %s for files, since out_dir is in memory (tmpfs)\n",
+               pl_units_bytes(session->files_bytes).text);
     fflush(stdout);
 }
 
@@ -76,8 +79,9 @@ static void print_peak(const pl_session *session)
     size_t planned = pl_session_host_bytes(session), peak;
     if (pl_memory_peak_bytes(&peak, NULL))
         return; /* no /proc: nothing to compare */
-    printf("peak memory: %s of the %s that were planned (%zu bytes)\n",
-           pl_units_bytes(peak).text, pl_units_bytes(planned).text, peak);
+    printf("peak memory: %s of the %s that were planned (%s)\n",
+           pl_units_bytes(peak).text, pl_units_bytes(planned).text,
+           pl_units_exact(peak).text);
     if (peak > planned)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "the process held more than was planned: please report "

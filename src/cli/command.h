@@ -65,11 +65,15 @@ void pl_cli_say_ignored(const pl_config *config);
 /* The vocabulary of a config without opening its tokens: vocab_size, else the
  * dataset's tokenizer if its folder is there, else GPT-2's. PL_E_IO where the
  * dataset's name was misspelled on the command line. *from says which, for
- * people. Unless tokenizer_bytes is NULL the tokenizer is looked at in any
- * case, as a run does: what it holds, and that vocab_size is enough for it. */
+ * people. Unless `room` is NULL the tokenizer is looked at in any case, as a
+ * run does: what it takes, and that vocab_size is enough for it. */
+typedef struct pl_cli_tokenizer_room {
+    size_t memory_bytes;
+    uint64_t file_bytes; /* in a checkpoint */
+} pl_cli_tokenizer_room;
 PL_MUST_CHECK pl_status pl_cli_vocabulary(const pl_config *config,
                                           pl_heap *heap, size_t *vocab_size,
-                                          size_t *tokenizer_bytes,
+                                          pl_cli_tokenizer_room *room,
                                           const char **from, pl_error *err);
 
 /* ---- models in folders ---- */

@@ -144,9 +144,11 @@ pl_status pl_cli_data_budget(pl_cli_budget *budget, const pl_config *config,
     held += RESERVE_BYTES + (size_t)budget->threads * THREAD_BYTES;
     if (machine.budget_bytes <= held)
         return pl_fail(err, PL_E_MEMORY,
-                       "the program and the tokenizer take %zu bytes, the "
-                       "budget is %zu (%s). Raise memory",
-                       held, machine.budget_bytes, machine.budget_from);
+                       "the program and the tokenizer take %s, the budget is "
+                       "%s (%s). Raise memory",
+                       pl_units_bytes(held).text,
+                       pl_units_bytes(machine.budget_bytes).text,
+                       machine.budget_from);
     budget->left_bytes = machine.budget_bytes - held;
     return PL_OK;
 }
@@ -156,8 +158,9 @@ void pl_cli_print_peak(const pl_cli_budget *budget)
     size_t peak;
     if (pl_memory_peak_bytes(&peak, NULL))
         return;
-    printf("peak memory: %s of %s (%zu bytes)\n", pl_units_bytes(peak).text,
-           pl_units_bytes(budget->budget_bytes).text, peak);
+    printf("peak memory: %s of %s (%s)\n", pl_units_bytes(peak).text,
+           pl_units_bytes(budget->budget_bytes).text,
+           pl_units_exact(peak).text);
     if (peak > budget->budget_bytes)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "the process held more than the budget: please report "

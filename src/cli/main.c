@@ -144,6 +144,13 @@ static pl_status answer(const char *name, int argc, char **argv, pl_error *err)
     return PL_OK;
 }
 
+/* Nothing was asked for, perhaps by a script whose variable is empty. */
+static pl_status ask_for_command(pl_error *err)
+{
+    print_help();
+    return pl_fail(err, PL_E_USAGE, "which command? They are listed above");
+}
+
 int main(int argc, char **argv)
 {
     pl_error err = { 0 };
@@ -153,7 +160,7 @@ int main(int argc, char **argv)
      * the library raises it, and keeps holes. */
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
-    pl_status status = argc < 2 ? answer("--help", 0, argv, &err)
+    pl_status status = argc < 2 ? ask_for_command(&err)
                                 : answer(argv[1], argc - 2, argv + 2, &err);
     pl_error last = { 0 };
     pl_status finished = pl_term_finish(&last);

@@ -47,7 +47,7 @@ pl_status pl_cli_same_model(const pl_config *config, const char *folder,
 static pl_status adopt(pl_config *config, pl_key key, const pl_value *value,
                        const char *folder, pl_heap *heap, pl_error *err)
 {
-    pl_config_origin origin = { PL_FROM_FILE, NULL, 1, 1 };
+    pl_config_origin origin = { PL_FROM_FILE, NULL, 0, 0 };
     pl_status status = pl_heap_text(heap, &origin.name, folder, strlen(folder),
                                     err);
     return status ? status

@@ -40,6 +40,13 @@ static double seconds_left(const pl_train_view *view, uint64_t done)
            evaluations * view->eval_seconds;
 }
 
+/* What the run's arithmetic could do at best. */
+static double peak_flops(const pl_session *session)
+{
+    return pl_device_peak_flops(session->run.device,
+                                session->run.gpt.layout.dtype);
+}
+
 static void updated(void *context, const pl_update_event *event)
 {
     pl_train_view *view = context;
@@ -51,7 +58,7 @@ static void updated(void *context, const pl_update_event *event)
                               : 0.9 * view->mean_ms + 0.1 * event->step_ms;
     pl_mfu_updated(&view->mfu, event->step_ms * 1e-3);
     if (pl_mfu_wants_probe(&view->mfu))
-        pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->run.device));
+        pl_mfu_probed(&view->mfu, peak_flops(session));
     const double share = pl_mfu_share(&view->mfu);
     if (event->diverged)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
@@ -132,18 +139,30 @@ static void evaluating(void *context, pl_split split,
             .text);
 }
 
+/* "0.0123 and 0.0234"; nothing is known of the error of one sequence. */
+static void errors_text(char text[48], const pl_eval_event *event)
+{
+    const double train = event->train.standard_error,
+                 val = event->val.standard_error;
+    if (isfinite(train) && isfinite(val))
+        snprintf(text, 48, "%.4f and %.4f", train, val);
+    else
+        snprintf(text, 48, "unknown");
+}
+
 static void evaluated(void *context, const pl_eval_event *event)
 {
+    char errors[48];
     pl_train_view *view = context;
     size_t T = view->session->run.gpt.layout.eval_T;
     view->eval_seconds = pl_clock_seconds() - view->eval_began;
     view->eval_began = 0.0;
     pl_term_clear();
-    printf("step %llu: train loss %.4f, val loss %.4f, +- %.4f and %.4f (%s "
-           "tokens each, context %zu%s)\n",
+    errors_text(errors, event);
+    printf("step %llu: train loss %.4f, val loss %.4f, +- %s (%s tokens each, "
+           "context %zu%s)\n",
            (unsigned long long)event->step, event->train.loss, event->val.loss,
-           event->train.standard_error, event->val.standard_error,
-           pl_units_count(event->val.tokens).text, T,
+           errors, pl_units_count(event->val.tokens).text, T,
            T < view->session->run.shape.T ? ", not comparable with block_size"
                                           : "");
     fflush(stdout);
@@ -180,7 +199,7 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
                            tokens_per_update(session) *
                                pl_bench_train_flops(&session->run.shape)),
     };
-    pl_mfu_probed(&view->mfu, pl_device_peak_flops(session->run.device));
+    pl_mfu_probed(&view->mfu, peak_flops(session));
     return (pl_listener){
         .context = view,
         .updating = updating,

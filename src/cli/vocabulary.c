@@ -4,6 +4,7 @@
 #include "config/special.h"
 #include "data/dataset.h"
 #include "model/shape.h"
+#include "store/checkpoint.h"
 #include "text/tokfile.h"
 #include "train/session.h"
 
@@ -80,8 +81,24 @@ static pl_status say_model(const char **from, const pl_config *config,
     return pl_heap_text(heap, from, text, strlen(text), err);
 }
 
+/* What a tokenizer takes, read and in files. */
+static pl_status measure(pl_cli_tokenizer_room *room,
+                         const pl_tokenizer *tokenizer, pl_heap *heap,
+                         pl_error *err)
+{
+    pl_tokenizer_text own, hf;
+    pl_status status = pl_tokenizer_write(tokenizer, heap, &own, err);
+    if (!status)
+        status = pl_tokenizer_write_hf(tokenizer, heap, &hf, err);
+    if (status)
+        return status;
+    room->memory_bytes = pl_tokenizer_memory_bytes(tokenizer);
+    room->file_bytes = pl_checkpoint_tokenizer_bytes(&own, &hf);
+    return PL_OK;
+}
+
 pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
-                            size_t *vocab_size, size_t *tokenizer_bytes,
+                            size_t *vocab_size, pl_cli_tokenizer_room *room,
                             const char **from, pl_error *err)
 {
     char folder[PL_PATH_BYTES];
@@ -90,13 +107,13 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     const int set = config->vocab_size != PL_NONE;
     pl_status status = PL_OK;
 
-    if (tokenizer_bytes)
-        *tokenizer_bytes = 0;
+    if (room)
+        *room = (pl_cli_tokenizer_room){ 0 };
     *vocab_size = set ? (size_t)config->vocab_size : PL_VOCAB_GPT2;
     *from = "GPT-2's 50257 padded, as nanoGPT does";
     if (set)
         status = say_model(from, config, heap, err);
-    if (status || (set && !tokenizer_bytes))
+    if (status || (set && !room))
         return status;
     status = pl_path_join(folder, "data", config->dataset, err);
     if (!status)
@@ -107,12 +124,12 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
         return status;
     pl_heap scratch = pl_heap_make(heap->limit_bytes);
     status = pl_dataset_read_tokenizer(&tokenizer, folder, &scratch, err);
+    if (!status && room)
+        status = measure(room, &tokenizer, &scratch, err);
     pl_heap_close(&scratch); /* only its size is asked for */
     if (status)
         return status;
     *vocab_size = pl_session_vocabulary(config, &tokenizer);
-    if (tokenizer_bytes)
-        *tokenizer_bytes = pl_tokenizer_memory_bytes(&tokenizer);
     if (!set && tokenizer.kind != PL_TOKENIZER_NONE)
         *from = "the dataset's tokenizer";
     return PL_OK;

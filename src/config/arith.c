@@ -1,5 +1,8 @@
 /* arith.c: Python's arithmetic on the values of value.h. */
+#include "base/units.h"
 #include "config/value.h"
+
+#include "base/exact.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,7 +93,7 @@ static pl_status combine_power(pl_value *out, double a, double b, pl_error *err)
         return pl_fail(err, PL_E_CONFIG,
                        "a negative number to a broken power is not a real "
                        "number");
-    double power = pow(a, b);
+    double power = pl_exact_pow(a, b);
     if (isinf(power) && isfinite(a) && isfinite(b))
         return pl_fail(err, PL_E_CONFIG, "the power is too large");
     *out = pl_value_float(power);
@@ -224,8 +227,8 @@ static pl_status join_texts(pl_value *out, const char *a, int64_t times,
     size_t copies = times > 0 && na > 0 ? (size_t)times : 0;
     char *text = NULL;
     if (copies > PL_VALUE_MAX_BYTES || copies * na + nb > PL_VALUE_MAX_BYTES)
-        return pl_fail(err, PL_E_CONFIG, "the string is longer than %d bytes",
-                       PL_VALUE_MAX_BYTES);
+        return pl_fail(err, PL_E_CONFIG, "the string is longer than %s",
+                       pl_units_exact(PL_VALUE_MAX_BYTES).text);
     pl_status status = pl_heap_take(heap, &text, copies * na + nb + 1, 1, err);
     if (status != PL_OK)
         return status;

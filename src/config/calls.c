@@ -2,6 +2,8 @@
  * running anything, in one table. */
 #include "config/parse.h"
 
+#include "base/exact.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <math.h>
@@ -270,9 +272,15 @@ static pl_status mathematics(const arguments *a, pl_value *out, pl_error *err)
         const char *name;
         double (*compute)(double);
     } known[] = {
-        { "math.sqrt", sqrt }, { "math.exp", exp },     { "math.log", log },
-        { "math.log2", log2 }, { "math.log10", log10 }, { "math.cos", cos },
-        { "math.sin", sin },   { "math.floor", floor }, { "math.ceil", ceil },
+        { "math.sqrt", sqrt },
+        { "math.exp", pl_exact_exp },
+        { "math.log", pl_exact_log },
+        { "math.log2", pl_exact_log2 },
+        { "math.log10", pl_exact_log10 },
+        { "math.cos", pl_exact_cos },
+        { "math.sin", pl_exact_sin },
+        { "math.floor", floor },
+        { "math.ceil", ceil },
     };
     double real;
     size_t i = 0;
@@ -281,6 +289,11 @@ static pl_status mathematics(const arguments *a, pl_value *out, pl_error *err)
     if (!as_real(a->call->args, &real))
         return pl_fail(err, PL_E_CONFIG, "%s() of %s", a->call->what,
                        pl_value_kind_name(a->call->args->kind));
+    if (isfinite(real) && fabs(real) >= PL_EXACT_MOST_ANGLE &&
+        (known[i].compute == pl_exact_cos || known[i].compute == pl_exact_sin))
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s(%g): angles are understood up to %g", a->call->what,
+                       real, PL_EXACT_MOST_ANGLE);
     const pl_value result = pl_value_float(known[i].compute(real));
     if (!isfinite(result.real))
         return pl_fail(err, PL_E_CONFIG, "%s(%g) is not a number",
@@ -314,8 +327,9 @@ static pl_status environment(const arguments *a, pl_value *out, pl_error *err)
         pl_utf8_text_bytes(text, strlen(text)) < strlen(text))
         return pl_fail(err, PL_E_CONFIG,
                        "the variable %.60s of the environment is not UTF-8, or "
-                       "longer than %d bytes",
-                       call->args[0].text, PL_VALUE_MAX_BYTES);
+                       "longer than %s",
+                       call->args[0].text,
+                       pl_units_exact(PL_VALUE_MAX_BYTES).text);
     const char *copy = NULL;
     pl_status status = pl_heap_text(a->heap, &copy, text, strlen(text), err);
     *out = pl_value_text(copy);

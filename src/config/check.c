@@ -35,6 +35,43 @@ static bool too_many(int64_t batch, int64_t times)
     return batch * times > INT32_MAX;
 }
 
+static int64_t lowest_bit(int64_t value)
+{
+    return value & -value;
+}
+
+/* A group of less than a batch is the same part of every batch, so that their
+ * number has to be a power of two, too. */
+int64_t pl_config_most_groups(const pl_config *cfg)
+{
+    const int64_t batches = cfg->gradient_accumulation_steps,
+                  most = lowest_bit(batches);
+    return most == batches ? most * lowest_bit(cfg->batch_size) : most;
+}
+
+static pl_status check_groups(const pl_config *cfg, pl_error *err)
+{
+    const int64_t groups = cfg->gradient_groups,
+                  most = pl_config_most_groups(cfg);
+    char works[2 * WHERE_BYTES];
+    if (groups == lowest_bit(groups) && groups <= most)
+        return PL_OK;
+    int used = snprintf(works, sizeof works,
+                        "gradient_groups is a power of two, and here %" PRId64
+                        " at the most: a group is a number of whole batches, "
+                        "or an equal part of a batch (batch_size = %" PRId64
+                        ")",
+                        most, cfg->batch_size);
+    if (groups == lowest_bit(groups))
+        snprintf(works + used, sizeof works - (size_t)used,
+                 ". %" PRId64 " groups need gradient_accumulation_steps = "
+                 "%" PRId64 " or a multiple of it",
+                 groups, groups);
+    return refuse(cfg, PL_KEY_gradient_groups,
+                  PL_KEY_gradient_accumulation_steps, "doesn't go with", works,
+                  err);
+}
+
 pl_status pl_config_check(const pl_config *cfg, pl_error *err)
 {
     const pl_checkpointing *levels = &cfg->grad_checkpoint;
@@ -63,6 +100,9 @@ pl_status pl_config_check(const pl_config *cfg, pl_error *err)
         return refuse(cfg, PL_KEY_batch_size,
                       PL_KEY_gradient_accumulation_steps, "times",
                       "an update has at most 2147483647 sequences", err);
+    pl_status groups = check_groups(cfg, err);
+    if (groups)
+        return groups;
     if (too_many(eval_batch_size, cfg->eval_iters))
         return refuse(cfg, eval_batch, PL_KEY_eval_iters, "times",
                       "an evaluation has at most 2147483647 sequences", err);

@@ -3,6 +3,7 @@
 #include "config/config.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,9 +227,8 @@ static pl_status set_ignored(pl_ignored *to, const pl_value *value,
     char *text = NULL;
     size_t bytes = pl_value_write(value, NULL, 0);
     if (bytes > PL_CONFIG_MAX_BYTES)
-        return pl_fail(err, PL_E_CONFIG,
-                       "the value would be longer than %d bytes",
-                       PL_CONFIG_MAX_BYTES);
+        return pl_fail(err, PL_E_CONFIG, "the value would be longer than %s",
+                       pl_units_exact(PL_CONFIG_MAX_BYTES).text);
     pl_status status = pl_heap_take(heap, &text, bytes + 1, 1, err);
     if (status != PL_OK)
         return status;
@@ -381,6 +381,8 @@ size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
 {
     PL_CHECK(key < PL_KEY_COUNT);
     const pl_config_origin *origin = &cfg->origin[key];
+    if (origin->source == PL_FROM_FILE && origin->line == 0)
+        return (size_t)snprintf(text, size, "%s", origin->name);
     if (origin->source == PL_FROM_FILE)
         return (size_t)snprintf(text, size, "%s:%d:%d", origin->name,
                                 origin->line, origin->column);

@@ -56,7 +56,7 @@ typedef enum pl_config_source {
 typedef struct pl_config_origin {
     pl_config_source source;
     const char *name; /* of the file */
-    int line, column; /* in the file, from 1 */
+    int line, column; /* in the file, from 1; 0: of a model in a folder */
 } pl_config_origin;
 
 #define PL_FIELD_INT(key)      int64_t
@@ -119,6 +119,11 @@ PL_MUST_CHECK pl_status pl_config_override(pl_config *cfg, const char *argument,
 
 /* What no key can know alone. To be called once all have been set. */
 PL_MUST_CHECK pl_status pl_config_check(const pl_config *cfg, pl_error *err);
+
+/* The largest gradient_groups that the update can be cut into, a power of two;
+ * every smaller one will do, too. A group is whole batches, or an equal part of
+ * one. */
+int64_t pl_config_most_groups(const pl_config *cfg);
 
 /* Sets a key, as if it stood at `origin`; the text and items of `value` stay
  * where they are. The message names no place. IGNORED keys take a literal's

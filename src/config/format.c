@@ -2,6 +2,7 @@
  * them. What is rarely used is refused, never approximated. */
 #include "config/value.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -17,8 +18,8 @@ pl_status pl_text_add(pl_text *text, const char *bytes, size_t count,
                       pl_error *err)
 {
     if (text->used + count > PL_VALUE_MAX_BYTES)
-        return pl_fail(err, PL_E_CONFIG, "the string is longer than %d bytes",
-                       PL_VALUE_MAX_BYTES);
+        return pl_fail(err, PL_E_CONFIG, "the string is longer than %s",
+                       pl_units_exact(PL_VALUE_MAX_BYTES).text);
     pl_status status = pl_heap_grow(text->heap, &text->bytes, &text->capacity,
                                     text->used + count + 1, 1, err);
     if (status != PL_OK)
@@ -87,8 +88,8 @@ pl_status pl_text_add_value(pl_text *text, const pl_value *value, bool quoted,
                            err);
     size_t bytes = pl_value_write(value, NULL, 0);
     if (bytes > PL_VALUE_MAX_BYTES)
-        return pl_fail(err, PL_E_CONFIG, "the string is longer than %d bytes",
-                       PL_VALUE_MAX_BYTES);
+        return pl_fail(err, PL_E_CONFIG, "the string is longer than %s",
+                       pl_units_exact(PL_VALUE_MAX_BYTES).text);
     pl_status status = pl_heap_take(text->heap, &written, bytes + 1, 1, err);
     if (status != PL_OK)
         return status;

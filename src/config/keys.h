@@ -162,6 +162,9 @@ X(INT, batch_size, 12, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, DATA,            \
   "sequences per batch")                                                       \
 X(INT, gradient_accumulation_steps, 40, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, \
   DATA, "batches per update, of batch_size sequences each")                    \
+X(INT, gradient_groups, 1, 1, PL_MAX_SIZE, NUMBERS, PL_FOR_TRAIN, DATA,        \
+  "groups of consecutive sequences, a power of two: gradients are summed "     \
+  "within each, and then added pairwise")                                      \
 X(INT, block_size, 1024, 1, PL_MAX_SIZE, MODEL, PL_FOR_TRAIN, DATA,            \
   "tokens per sequence, the longest context of the model")                     \
 X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, MODEL,                        \
@@ -237,8 +240,8 @@ X(DEVICE, device, PL_DEVICE_WISH_AUTO, 0, 0, SAME,                             \
   "asked for the run says so once")                                            \
 X(CHOICE, dtype, PL_DTYPE_FLOAT32, 0, 0, NUMBERS,                              \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
-  "what activations are stored as, and weights are rounded to in products; "   \
-  "sums are float32 or better")                                                \
+  "what products multiply, and activations and their gradients are stored "    \
+  "as, as PyTorch's autocast does; sums are float32 or better")                \
 X(CHOICE, weights, PL_WEIGHTS_FLOAT32, 0, 0, TENSORS, PL_FOR_TRAIN, MACHINE,   \
   "how training keeps the weights: float32, or bf16 with stochastic "          \
   "rounding, which takes 2 bytes per parameter less and gives other numbers")  \

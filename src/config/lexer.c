@@ -2,6 +2,7 @@
  * points into it. */
 #include "config/lexer.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -94,9 +95,9 @@ pl_status pl_lexer_open(pl_lexer *lexer, const char *name, const char *text,
 {
     *lexer = (pl_lexer){ .name = name, .text = text, .bytes = bytes };
     if (bytes > PL_VALUE_MAX_BYTES)
-        return pl_fail(err, PL_E_CONFIG,
-                       "%s: has %zu bytes, but at most %d are read",
-                       name ? name : "command line", bytes, PL_VALUE_MAX_BYTES);
+        return pl_fail(err, PL_E_CONFIG, "%s: has %s, but at most %s are read",
+                       name ? name : "command line", pl_units_exact(bytes).text,
+                       pl_units_exact(PL_VALUE_MAX_BYTES).text);
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         lexer->text += 3;
         lexer->bytes -= 3;

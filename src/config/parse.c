@@ -13,6 +13,7 @@
  * Both sides of `if`, `and` and `or` are evaluated: nothing here has effects,
  * and what fails is an unknown value that nobody needs. */
 #include "config/parse.h"
+#include "base/units.h"
 
 #include <string.h>
 
@@ -24,8 +25,8 @@ pl_status pl_parser_advance(pl_parser *parser, pl_error *err)
     /* a file that computes without end ends here */
     if (parser->heap->taken_bytes - parser->heap_begin > MAX_SPENT_BYTES)
         return pl_lexer_fail(&parser->lexer, parser->token.begin, err,
-                             "the values so far take more than %d MB",
-                             MAX_SPENT_BYTES >> 20);
+                             "the values so far take more than %s",
+                             pl_units_bytes(MAX_SPENT_BYTES).text);
     return pl_lexer_next(&parser->lexer, &parser->token, err);
 }
 

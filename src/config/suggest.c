@@ -64,7 +64,7 @@ bool pl_name_is_near(const char *name, size_t bytes, const char *known)
     if (bytes < 2 || bytes > LONGEST || length > LONGEST)
         return false;
     size_t distance = edit_distance(name, bytes, known, length);
-    return distance <= bytes / 3 + 1 && distance < length;
+    return distance <= (bytes + 2) / 4 && distance < length;
 }
 
 pl_key pl_key_nearest(const char *name, size_t bytes)

@@ -4,6 +4,7 @@
 #include "data/jsonl.h"
 
 #include "base/check.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -56,13 +57,13 @@ static void expected(pl_jsonl *j, const char *what)
     int spread = byte == '\n' && j->line == 1;
     j->status = pl_fail(
         j->err, PL_E_FORMAT,
-        "%s, line %llu, column %llu: expected %s, found %s.%s",
+        spread ? "%s, line %llu, column %llu: expected %s, found %s. Is it one "
+                 "JSON text over many lines? JSON lines have one object on "
+                 "each line"
+               : "%s, line %llu, column %llu: expected %s, found %s",
         pl_path_shown(j->stream->file.path), (unsigned long long)j->line,
         (unsigned long long)(pl_jsonl_offset(j) - j->line_start + 1), what,
-        found,
-        spread ? " Is it one JSON text over many lines? JSON lines have one "
-                 "object on each line."
-               : "");
+        found);
 }
 
 PL_PRINTF(2, 3)
@@ -120,14 +121,15 @@ static void too_large(pl_jsonl *j, extent known)
     int limited = j->document_bytes <= pl_room_most(j->room, &j->text);
     if (!limited)
         pl_room_want(j->room, &j->text, j->text_bytes);
-    j->status = pl_fail(j->err, limited ? PL_E_FORMAT : PL_E_MEMORY,
-                        "%s, line %llu: its document has %s%llu bytes; one of "
-                        "%zu bytes can be read. Give more memory, or cut that "
-                        "document up",
-                        pl_path_shown(j->stream->file.path),
-                        (unsigned long long)j->line,
-                        known == EXACTLY ? "" : "more than ",
-                        (unsigned long long)j->text_bytes, most_text(j));
+    j->status = pl_fail(
+        j->err, limited ? PL_E_FORMAT : PL_E_MEMORY,
+        known == EXACTLY
+            ? "%s, line %llu: its document has %s; one of %s can be read. Give "
+              "more memory, or cut that document up"
+            : "%s, line %llu: its document has more than %s; one of %s can be "
+              "read. Give more memory, or cut that document up",
+        pl_path_shown(j->stream->file.path), (unsigned long long)j->line,
+        pl_units_exact(j->text_bytes).text, pl_units_exact(most_text(j)).text);
 }
 
 static void keep_text(pl_jsonl *j, const void *bytes, size_t count)
@@ -392,7 +394,7 @@ static void read_object(pl_jsonl *j, const char *rest, int depth)
 static void read_wanted(pl_jsonl *j, int depth)
 {
     if (j->found != MISSING) {
-        wrong(j, "the field \"%s\" stands there twice.", j->field);
+        wrong(j, "the field \"%s\" stands there twice", j->field);
         return;
     }
     switch (peek(j)) {
@@ -408,14 +410,14 @@ static void read_wanted(pl_jsonl *j, int depth)
         return;
     case '{':
     case '[':
-        wrong(j, "the field \"%s\" is an %s; a string is expected.", j->field,
+        wrong(j, "the field \"%s\" is an %s; a string is expected", j->field,
               peek(j) == '[' ? "array" : "object");
         return;
     default:
         read_value(j, NULL, depth);
         wrong(j,
               "the field \"%s\" is a number or a truth value; a string is "
-              "expected.",
+              "expected",
               j->field);
     }
 }
@@ -431,7 +433,7 @@ static void read_value(pl_jsonl *j, const char *rest, int depth)
     }
     int byte = peek(j);
     if ((byte == '{' || byte == '[') && depth == PL_JSONL_MAX_DEPTH) {
-        wrong(j, "its JSON is nested more than %d deep.", depth);
+        wrong(j, "its JSON is nested more than %d deep", depth);
         return;
     }
     switch (byte) {
@@ -487,10 +489,11 @@ static void read_line(pl_jsonl *j)
     skip_blanks(j);
     if (peek(j) != END && !take(j, '\n'))
         expected(j, "the end of the line behind the object");
-    if (j->found == MISSING)
-        wrong(j, "there is no field \"%s\". %s%s%s Choose with --field.",
-              j->field, j->keys_bytes ? "Its keys: " : "The object is empty",
-              j->keys, ".");
+    if (j->found == MISSING && j->keys_bytes)
+        wrong(j, "there is no field \"%s\". Its keys: %s. Choose with --field",
+              j->field, j->keys);
+    else if (j->found == MISSING)
+        wrong(j, "there is no field \"%s\". The object is empty", j->field);
 }
 
 pl_status pl_jsonl_open(pl_jsonl *jsonl, pl_stream *stream, const char *field,
@@ -507,8 +510,9 @@ pl_status pl_jsonl_open(pl_jsonl *jsonl, pl_stream *stream, const char *field,
                          .line = line };
     if (bytes == 0 || bytes >= sizeof jsonl->field)
         return pl_fail(err, PL_E_CONFIG,
-                       "the name of a field has 1 to %zu bytes, not %zu",
-                       sizeof jsonl->field - 1, bytes);
+                       "the name of a field has 1 to %s, not %s",
+                       pl_units_exact(sizeof jsonl->field - 1).text,
+                       pl_units_exact(bytes).text);
     memcpy(jsonl->field, field, bytes + 1);
     return PL_OK;
 }

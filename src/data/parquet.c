@@ -3,6 +3,7 @@
  * the encodings. */
 #include "data/parquet.h"
 
+#include "base/units.h"
 #include "data/parquet_parts.h"
 
 #include <string.h>
@@ -18,8 +19,9 @@ pl_status pl_parquet_open(pl_parquet *parquet, const char *path,
                              .document_bytes = document_bytes };
     if (bytes == 0 || bytes >= sizeof parquet->column)
         return pl_fail(err, PL_E_CONFIG,
-                       "the name of a column has 1 to %zu bytes, not %zu",
-                       sizeof parquet->column - 1, bytes);
+                       "the name of a column has 1 to %s, not %s",
+                       pl_units_exact(sizeof parquet->column - 1).text,
+                       pl_units_exact(bytes).text);
     memcpy(parquet->column, column, bytes + 1);
     pl_status status = pl_file_open_read(&parquet->file, path, err);
     if (!status)
@@ -46,11 +48,12 @@ void pl_parquet_close(pl_parquet *parquet)
 static pl_status too_large(const pl_parquet *p, uint64_t bytes, pl_error *err)
 {
     return pl_fail(err, PL_E_FORMAT,
-                   "%s, row %llu: its document has %llu bytes, more than the "
-                   "%zu that one may have. Give more memory, or cut that "
+                   "%s, row %llu: its document has %s, more than the %s that "
+                   "one may have. Give more memory, or cut that "
                    "document up",
                    pl_path_shown(p->file.path), (unsigned long long)p->row,
-                   (unsigned long long)bytes, p->document_bytes);
+                   pl_units_exact(bytes).text,
+                   pl_units_exact(p->document_bytes).text);
 }
 
 static pl_status in_row(const pl_parquet *p, const char *why, pl_error *err)

@@ -1,6 +1,7 @@
 /* parquet_meta.c: a parquet file's footer: the schema and the row groups. */
 #include "data/parquet_parts.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -348,9 +349,10 @@ static pl_status use_chunk(pl_parquet *p, const chunk_data *c, int64_t rows,
     if (begin < MAGIC_BYTES || begin > end || c->bytes < 0 ||
         c->bytes > end - begin)
         return pl_fail(err, PL_E_FORMAT,
-                       "its %lld bytes from byte %lld on don't lie between the "
+                       "its %s from byte %lld on don't lie between the "
                        "file's head and its footer at byte %lld",
-                       (long long)c->bytes, (long long)begin, (long long)end);
+                       pl_units_exact_signed(c->bytes).text, (long long)begin,
+                       (long long)end);
     p->chunk.begin = (uint64_t)begin;
     p->chunk.end = (uint64_t)(begin + c->bytes);
     return read_codec(c->codec, &p->chunk.codec, err);
@@ -399,8 +401,8 @@ static pl_status find_footer(pl_parquet *p, pl_error *err)
     uint64_t size = pl_file_size(&p->file);
     if (size < MAGIC_BYTES + TAIL_BYTES)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s has %llu bytes: too few for a parquet file", path,
-                       (unsigned long long)size);
+                       "%s has %s: too few for a parquet file", path,
+                       pl_units_exact(size).text);
     pl_status status = pl_file_pread_exact(&p->file, head, sizeof head, 0, err);
     if (!status)
         status = pl_file_pread_exact(&p->file, tail, sizeof tail,
@@ -423,10 +425,9 @@ static pl_status find_footer(pl_parquet *p, pl_error *err)
                      (uint64_t)tail[2] << 16 | (uint64_t)tail[3] << 24;
     if (bytes > size - MAGIC_BYTES - TAIL_BYTES)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: its footer is said to have %llu bytes, the file "
-                       "has %llu",
-                       path, (unsigned long long)bytes,
-                       (unsigned long long)size);
+                       "%s: its footer is said to have %s, the file has %s",
+                       path, pl_units_exact(bytes).text,
+                       pl_units_exact(size).text);
     p->footer_end = size - TAIL_BYTES;
     p->footer_begin = p->footer_end - bytes;
     return PL_OK;

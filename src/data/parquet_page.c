@@ -1,5 +1,6 @@
 /* parquet_page.c: a parquet file's pages: their headers, checksums and bytes.
  */
+#include "base/units.h"
 #include "data/parquet_parts.h"
 
 #include <string.h>
@@ -105,14 +106,13 @@ static void check_header(pl_thrift *t, const pl_parquet *p, const header *h)
         h->type != DICTIONARY_PAGE)
         pl_thrift_fail(t, "there is no page type %lld", (long long)h->type);
     else if (h->packed_bytes < 0 || (uint64_t)h->packed_bytes > room)
-        pl_thrift_fail(t,
-                       "it is said to have %lld bytes, its column chunk has "
-                       "%llu left",
-                       (long long)h->packed_bytes, (unsigned long long)room);
+        pl_thrift_fail(t, "it is said to have %s, its column chunk has %s left",
+                       pl_units_exact_signed(h->packed_bytes).text,
+                       pl_units_exact(room).text);
     else if (h->unpacked_bytes < 0 || h->unpacked_bytes > INT32_MAX ||
              h->packed_bytes > INT32_MAX)
-        pl_thrift_fail(t, "it is said to have %lld bytes unpacked",
-                       (long long)h->unpacked_bytes);
+        pl_thrift_fail(t, "it is said to have %s unpacked",
+                       pl_units_exact_signed(h->unpacked_bytes).text);
     else if (!h->has_details)
         pl_thrift_fail(t, "its header has no details for its type");
     else if (h->values < 0 || h->values > INT32_MAX)
@@ -123,10 +123,11 @@ static void check_header(pl_thrift *t, const pl_parquet *p, const header *h)
               h->level_bytes < 0 || h->level_bytes > h->packed_bytes ||
               h->level_bytes > h->unpacked_bytes))
         pl_thrift_fail(t,
-                       "its header (%lld rows, %lld values, %lld + %lld "
-                       "bytes of levels) makes no sense",
+                       "its header (%lld rows, %lld values, levels of %s and "
+                       "%s) makes no sense",
                        (long long)h->rows, (long long)h->values,
-                       (long long)h->repeat_bytes, (long long)h->level_bytes);
+                       pl_units_exact_signed(h->repeat_bytes).text,
+                       pl_units_exact_signed(h->level_bytes).text);
 }
 
 static pl_status read_header(pl_parquet *p, header *h, pl_error *err)
@@ -193,10 +194,10 @@ static pl_status read_bytes(pl_parquet *p, const header *h, size_t kept,
     if (codec == PL_CODEC_NONE) {
         if (h->packed_bytes != h->unpacked_bytes)
             return pl_fail(err, PL_E_FORMAT,
-                           "it isn't compressed, but is said to have %lld "
-                           "bytes packed and %lld unpacked",
-                           (long long)h->packed_bytes,
-                           (long long)h->unpacked_bytes);
+                           "it isn't compressed, but is said to have %s packed "
+                           "and %s unpacked",
+                           pl_units_exact_signed(h->packed_bytes).text,
+                           pl_units_exact_signed(h->unpacked_bytes).text);
         return read_packed(p, h, to, err);
     }
     pl_status status = read_packed(p, h, &p->packed, err);
@@ -234,9 +235,9 @@ static pl_status read_dictionary(pl_parquet *p, const header *h, pl_error *err)
         return status;
     /* Each string has four bytes of length. */
     if (h->values > h->unpacked_bytes / 4)
-        return pl_fail(err, PL_E_FORMAT,
-                       "a dictionary of %lld strings in %lld bytes",
-                       (long long)h->values, (long long)h->unpacked_bytes);
+        return pl_fail(err, PL_E_FORMAT, "a dictionary of %lld strings in %s",
+                       (long long)h->values,
+                       pl_units_exact_signed(h->unpacked_bytes).text);
     status = pl_room_take(p->room, &p->offsets,
                           ((size_t)h->values + 1) * sizeof(uint32_t),
                           "the dictionary", err);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "data/charset.h"
 #include "data/crew.h"
@@ -71,11 +72,11 @@ static pl_status share_out(pl_prepare_job *j)
     size_t threads = (size_t)j->options->threads;
     size_t least = pl_prepare_min_bytes(j->options->threads);
     if (all < least)
-        return pl_fail(j->err, PL_E_MEMORY,
-                       "preparing with %zu threads needs %zu bytes of memory "
-                       "beside the tokenizer, there are %zu. Raise memory, or "
-                       "lower threads",
-                       threads, least, all);
+        return pl_fail(
+            j->err, PL_E_MEMORY,
+            "preparing with %zu threads needs %s of memory beside the "
+            "tokenizer, there are %s. Raise memory, or lower threads",
+            threads, pl_units_bytes(least).text, pl_units_bytes(all).text);
     shares s = share_of(all, threads);
     j->cache_bytes = s.cache_bytes;
     j->load_bytes = s.load_bytes;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/units.h"
 #include "data/prepare_parts.h"
 
 #include <string.h>
@@ -62,9 +63,9 @@ static pl_status read_again(pl_prepare_job *j, int *same)
     pl_crew_tally tally = { 0 };
     *same = 0;
     pl_log_say(j->options->log, PL_LOG_INFO,
-               "the files' times aren't what they were: reading %llu bytes of "
-               "text again, to see that they are the same",
-               (unsigned long long)j->state.tally.text_bytes);
+               "the files' times aren't what they were: reading %s of text "
+               "again, to see that they are the same",
+               pl_units_bytes(j->state.tally.text_bytes).text);
     pl_status status = pl_source_seek(j->source, tally.place, j->err);
     while (!status && tally.text_bytes < j->state.tally.text_bytes) {
         pl_fragment piece;
@@ -136,10 +137,10 @@ pl_status pl_prepare_begin(pl_prepare_job *j)
         j->begun_bytes = pl_source_done_bytes(j->source);
         j->begun_tokens = j->state.train_tokens + j->state.val_tokens;
         pl_log_say(j->options->log, PL_LOG_INFO,
-                   "going on where the last run stopped: document %llu, %llu "
-                   "bytes of text are done",
+                   "going on where the last run stopped: document %llu, %s of "
+                   "text are done",
                    (unsigned long long)j->state.tally.documents,
-                   (unsigned long long)j->state.tally.text_bytes);
+                   pl_units_bytes(j->state.tally.text_bytes).text);
         return PL_OK;
     }
     if (found == PL_PREPARE_OTHER)
@@ -176,11 +177,12 @@ pl_status pl_prepare_check_disk(const pl_prepare_job *j, uint64_t done_bytes,
     if (status || 0.9 * need <= (double)room)
         return status;
     return pl_fail(j->err, PL_E_IO,
-                   "%s: the tokens will take about %.0f bytes more, the disk "
-                   "has %llu left. Make room, or choose a folder on another "
+                   "%s: the tokens will take about %s more, the disk has %s "
+                   "left. Make room, or choose a folder on another "
                    "disk with --out=",
-                   pl_path_shown(j->options->folder), need,
-                   (unsigned long long)room);
+                   pl_path_shown(j->options->folder),
+                   pl_units_bytes((uint64_t)need).text,
+                   pl_units_bytes(room).text);
 }
 
 /* ---- after a failure ---- */

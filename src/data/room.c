@@ -2,6 +2,7 @@
 #include "data/room.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 pl_room pl_room_make(size_t limit_bytes)
 {
@@ -24,9 +25,11 @@ static pl_status none_left(pl_room *room, const pl_block *block, size_t need,
     size_t used = room->taken_bytes - block->bytes;
     pl_room_want(room, block, need);
     return pl_fail(err, PL_E_MEMORY,
-                   "%s needs %zu bytes of memory; of the %zu that reading may "
-                   "take %zu are in use. Give more memory",
-                   what, need, room->limit_bytes, used);
+                   "%s needs %s of memory; of the %s that reading may take %s "
+                   "are in use. Give more memory",
+                   what, pl_units_bytes(need).text,
+                   pl_units_bytes(room->limit_bytes).text,
+                   pl_units_bytes(used).text);
 }
 
 static pl_status resize(pl_room *room, pl_block *block, size_t bytes,

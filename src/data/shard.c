@@ -2,6 +2,7 @@
 #include "data/shard.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 #include <string.h>
 
@@ -51,9 +52,9 @@ static pl_status check_bare(const pl_shard *shard, uint64_t bytes,
     if (bytes > 0 && bytes % PL_SHARD_TOKEN_BYTES == 0)
         return PL_OK;
     return pl_fail(err, PL_E_FORMAT,
-                   "%s has %llu bytes: a file of 16-bit tokens %s. Prepare the "
+                   "%s has %s: a file of 16-bit tokens %s. Prepare the "
                    "data again",
-                   shard->file.path, (unsigned long long)bytes,
+                   shard->file.path, pl_units_exact(bytes).text,
                    bytes ? "has an even number of them" : "isn't empty");
 }
 
@@ -73,12 +74,12 @@ static pl_status check_header(pl_shard *shard, const unsigned char *header,
     if (shard->n_tokens == 0 || shard->n_tokens != room ||
         (bytes - PL_SHARD_HEADER_BYTES) % width)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: its header (%s) says %llu tokens, its %llu bytes "
-                       "hold %llu. It may be cut off: copy or prepare it "
+                       "%s: its header (%s) says %llu tokens, its %s hold "
+                       "%llu. It may be cut off: copy or prepare it "
                        "again",
                        shard->file.path, kinds[shard->kind].name,
                        (unsigned long long)shard->n_tokens,
-                       (unsigned long long)bytes, (unsigned long long)room);
+                       pl_units_exact(bytes).text, (unsigned long long)room);
     return PL_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "data/shard_check.h"
 
 #include "base/clock.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,12 +141,12 @@ static void say_progress(job *j)
     if (now - j->began < 1.0 || now - j->said < 5.0)
         return;
     j->said = now;
-    pl_log_say(j->log, PL_LOG_INFO,
-               "checking the tokens of %s against the vocabulary, once: %.0f %%"
-               " of %.1f GB",
-               pl_path_shown(j->set->name),
-               100.0 * (double)j->done_bytes / (double)j->total_bytes,
-               (double)j->total_bytes / 1e9);
+    pl_log_say(
+        j->log, PL_LOG_INFO,
+        "checking the tokens of %s against the vocabulary, once: %.0f %% of %s",
+        pl_path_shown(j->set->name),
+        100.0 * (double)j->done_bytes / (double)j->total_bytes,
+        pl_units_bytes(j->total_bytes).text);
 }
 
 /* Token by token, with the words for one that is outside. */

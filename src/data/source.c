@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/units.h"
 #include "data/cutter.h"
 #include "data/jsonl.h"
 #include "data/kind.h"
@@ -93,8 +94,9 @@ pl_status pl_source_open(pl_source **source, const pl_source_options *options,
     *source = NULL;
     if (options->memory_bytes < PL_SOURCE_MIN_BYTES)
         return pl_fail(err, PL_E_MEMORY,
-                       "reading needs %d bytes of memory at least, it got %zu",
-                       PL_SOURCE_MIN_BYTES, options->memory_bytes);
+                       "reading needs %s of memory at least, it got %s",
+                       pl_units_bytes(PL_SOURCE_MIN_BYTES).text,
+                       pl_units_bytes(options->memory_bytes).text);
     /* Half of it at most, so that names leave room for their contents. */
     pl_heap heap = pl_heap_make(options->memory_bytes / 2);
     pl_status status = pl_heap_take(&heap, &s, 1, sizeof *s, err);

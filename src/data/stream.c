@@ -2,6 +2,7 @@
 #include "data/stream.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 #include <string.h>
 
@@ -202,10 +203,10 @@ static pl_status unpack_more(pl_stream *s, unsigned char *out, size_t capacity,
     s->frames += (uint64_t)step.frame_ended;
     if (!used && !*got && !step.frame_ended)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s ends within its %s data, after %llu bytes: it is "
+                       "%s ends within its %s data, after %s: it is "
                        "cut off. Copy or download it again",
                        pl_path_shown(s->file.path), pl_codec_name(s->codec),
-                       (unsigned long long)s->file_offset);
+                       pl_units_exact(s->file_offset).text);
     return PL_OK;
 }
 
@@ -267,10 +268,10 @@ pl_status pl_stream_skip(pl_stream *stream, uint64_t bytes, void *scratch,
     if (stream->offset == target)
         return PL_OK;
     return pl_fail(err, PL_E_FORMAT,
-                   "%s has fewer than the %llu bytes that were read from it "
+                   "%s has fewer than the %s that were read from it "
                    "before: it was changed since. Begin anew",
                    pl_path_shown(stream->file.path),
-                   (unsigned long long)target);
+                   pl_units_exact(target).text);
 }
 
 uint64_t pl_stream_used_bytes(const pl_stream *stream)

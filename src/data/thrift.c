@@ -1,5 +1,6 @@
 /* thrift.c: see thrift.h. */
 #include "data/thrift.h"
+#include "base/units.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,8 +72,8 @@ static void pass(pl_thrift *t, uint64_t bytes)
     if (t->status)
         return;
     if (bytes > left(t))
-        pl_thrift_fail(t, "a value of %llu bytes doesn't fit into the metadata",
-                       (unsigned long long)bytes);
+        pl_thrift_fail(t, "a value of %s doesn't fit into the metadata",
+                       pl_units_exact(bytes).text);
     else
         t->at += bytes;
 }
@@ -174,10 +175,8 @@ uint64_t pl_thrift_text_element(pl_thrift *thrift, char *out, size_t capacity)
 {
     uint64_t bytes = read_varint(thrift), kept = 0;
     if (bytes > left(thrift))
-        pl_thrift_fail(thrift,
-                       "a text of %llu bytes doesn't fit into the "
-                       "metadata",
-                       (unsigned long long)bytes);
+        pl_thrift_fail(thrift, "a text of %s doesn't fit into the metadata",
+                       pl_units_exact(bytes).text);
     for (; kept < bytes && kept + 1 < capacity && !thrift->status; kept++)
         out[kept] = (char)read_byte(thrift);
     out[kept] = '\0';

@@ -2,6 +2,7 @@
 #include "data/unpack.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 #include <limits.h>
 #include <snappy-c.h>
@@ -52,8 +53,8 @@ pl_status pl_unpack_no_memory(const pl_unpack *unpack, const char *name,
 {
     return pl_fail(err, PL_E_MEMORY,
                    "%s needs more memory to unpack this than is left of the "
-                   "%zu bytes that reading may take. Give more memory",
-                   name, unpack->room->limit_bytes);
+                   "%s that reading may take. Give more memory",
+                   name, pl_units_bytes(unpack->room->limit_bytes).text);
 }
 
 void pl_unpack_open(pl_unpack *unpack, pl_room *room)
@@ -140,9 +141,8 @@ pl_codec pl_codec_of(const unsigned char *begin, size_t bytes)
 static pl_status wrong_size(pl_codec codec, size_t expected, pl_error *err)
 {
     return pl_fail(err, PL_E_FORMAT,
-                   "its %s data doesn't unpack to the %zu bytes that the "
-                   "header says",
-                   pl_codec_name(codec), expected);
+                   "its %s data doesn't unpack to the %s that the header says",
+                   pl_codec_name(codec), pl_units_exact(expected).text);
 }
 
 static pl_status failed_gzip(const pl_unpack *unpack, int result, pl_error *err)
@@ -238,9 +238,9 @@ pl_status pl_unpack_block(pl_unpack *unpack, pl_codec codec,
     }
     PL_CHECK(codec == PL_CODEC_NONE);
     if (in_bytes != out_bytes)
-        return pl_fail(err, PL_E_FORMAT,
-                       "it holds %zu bytes, the header says %zu", in_bytes,
-                       out_bytes);
+        return pl_fail(err, PL_E_FORMAT, "it holds %s, the header says %s",
+                       pl_units_exact(in_bytes).text,
+                       pl_units_exact(out_bytes).text);
     memcpy(out, in, out_bytes);
     return PL_OK;
 }

@@ -3,46 +3,17 @@
 #include "device/cpu_steps.h"
 #include "base/check.h"
 #include "base/threads.h"
-#include "device/device.h"
+#include "device/cpu_args.h"
+#include "device/cpu_update.h"
 
 #include <math.h>
 
-typedef const cpu_context cx;
-
-/* The memory of argument i, from its first row on; NULL where absent. */
-static void *arg(cx *c, const pl_step *step, int i)
-{
-    const pl_arg *a = &step->args[i];
-    if (a->buffer == PL_NO_BUFFER)
-        return NULL;
-    const pl_buffer *b = &c->graph->buffers[a->buffer];
-    return (unsigned char *)c->memory[a->buffer] +
-           a->row * b->shape.cols * pl_dtype_bytes(b->dtype);
-}
-
-/* How the kernels know the dtype of argument i. */
-static pl_storage storage_of(cx *c, const pl_step *step, int i)
-{
-    switch (c->graph->buffers[step->args[i].buffer].dtype) {
-    case PL_BF16:
-        return PL_STORE_BF16;
-    case PL_F16:
-        return PL_STORE_F16;
-    default:
-        return PL_STORE_F32;
-    }
-}
-
+/* What float32 operands of a product are rounded to as they are read. */
 static pl_storage rounding_of(const pl_step *step)
 {
     return step->flags & PL_STEP_ROUND_BF16  ? PL_STORE_BF16
            : step->flags & PL_STEP_ROUND_F16 ? PL_STORE_F16
                                              : PL_STORE_F32;
-}
-
-static const pl_controls *controls_of(cx *c)
-{
-    return c->memory[c->graph->controls];
 }
 
 /* Elements of one row of argument i. */
@@ -145,7 +116,8 @@ static void run_layernorm_bwd(cx *c, const pl_step *s, int ith, int nth)
         .weight = arg(c, s, PL_ARG_LAYERNORM_BWD_WEIGHT),
         .rows = s->rows,
         .C = s->cols,
-        .accumulate = s->args[PL_ARG_LAYERNORM_BWD_DX].access == PL_UPDATE
+        .accumulate = s->args[PL_ARG_LAYERNORM_BWD_DX].access == PL_UPDATE,
+        .dy_storage = storage_of(c, s, PL_ARG_LAYERNORM_BWD_DY),
     };
     c->kernels.layernorm_bwd(&a, ith, nth);
 }
@@ -166,27 +138,24 @@ static void run_rmsnorm(cx *c, const pl_step *s, int ith, int nth)
 
 static void run_rmsnorm_bwd(cx *c, const pl_step *s, int ith, int nth)
 {
-    pl_rmsnorm_bwd a = { .dx = arg(c, s, PL_ARG_RMSNORM_BWD_DX),
-                         .dweight = arg(c, s, PL_ARG_RMSNORM_BWD_DWEIGHT),
-                         .dy = arg(c, s, PL_ARG_RMSNORM_BWD_DY),
-                         .x = arg(c, s, PL_ARG_RMSNORM_BWD_X),
-                         .rstd = arg(c, s, PL_ARG_RMSNORM_BWD_RSTD),
-                         .weight = arg(c, s, PL_ARG_RMSNORM_BWD_WEIGHT),
-                         .rows = s->rows,
-                         .C = s->cols,
-                         .accumulate = s->args[PL_ARG_RMSNORM_BWD_DX].access ==
-                                       PL_UPDATE };
+    pl_rmsnorm_bwd a = {
+        .dx = arg(c, s, PL_ARG_RMSNORM_BWD_DX),
+        .dweight = arg(c, s, PL_ARG_RMSNORM_BWD_DWEIGHT),
+        .dy = arg(c, s, PL_ARG_RMSNORM_BWD_DY),
+        .x = arg(c, s, PL_ARG_RMSNORM_BWD_X),
+        .rstd = arg(c, s, PL_ARG_RMSNORM_BWD_RSTD),
+        .weight = arg(c, s, PL_ARG_RMSNORM_BWD_WEIGHT),
+        .rows = s->rows,
+        .C = s->cols,
+        .accumulate = s->args[PL_ARG_RMSNORM_BWD_DX].access == PL_UPDATE,
+        .dy_storage = storage_of(c, s, PL_ARG_RMSNORM_BWD_DY)
+    };
     c->kernels.rmsnorm_bwd(&a, ith, nth);
 }
 
 static pl_gelu_kind gelu_kind(const pl_step *s)
 {
     return s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH : PL_GELU_ERF;
-}
-
-static int has(const pl_step *step, int i)
-{
-    return step->args[i].buffer != PL_NO_BUFFER;
 }
 
 /* The epilogue of a product y = x w. */
@@ -259,6 +228,7 @@ static void run_matmul_t(cx *c, const pl_step *s, int ith, int nth)
                   .c_row = s->cols,
                   .start = PL_GEMM_ZERO,
                   .a_storage = storage_of(c, s, PL_ARG_MATMUL_T_X),
+                  .a_round = rounding_of(s),
                   .b_storage = storage_of(c, s, PL_ARG_MATMUL_T_W),
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_T_Y) };
@@ -288,7 +258,9 @@ static void run_matmul_dw(cx *c, const pl_step *s, int ith, int nth)
                   .c_row = s->cols,
                   .start = PL_GEMM_KEEP,
                   .a_storage = storage_of(c, s, PL_ARG_MATMUL_DW_X),
+                  .a_round = rounding_of(s),
                   .b_storage = storage_of(c, s, PL_ARG_MATMUL_DW_DY),
+                  .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_DW_DW) };
     PL_CHECK(a.c_storage == PL_STORE_F32);
     give_scratch(c, &a, ith);
@@ -300,7 +272,8 @@ static void run_column_sum(cx *c, const pl_step *s, int ith, int nth)
     pl_column_sum a = { .sum = arg(c, s, PL_ARG_COLUMN_SUM_SUM),
                         .x = arg(c, s, PL_ARG_COLUMN_SUM_X),
                         .rows = s->rows,
-                        .C = s->cols };
+                        .C = s->cols,
+                        .x_storage = storage_of(c, s, PL_ARG_COLUMN_SUM_X) };
     c->kernels.column_sum(&a, ith, nth);
 }
 
@@ -321,6 +294,7 @@ static void run_attention(cx *c, const pl_step *s, int ith, int nth)
         .queries = s->T,
         .keys = s->T,
         .H = s->heads,
+        .KV = s->heads,
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, PL_ARG_ATTENTION_SCRATCH),
@@ -341,11 +315,14 @@ static void run_attention_bwd(cx *c, const pl_step *s, int ith, int nth)
         .B = s->rows / s->T,
         .T = s->T,
         .H = s->heads,
+        .KV = s->heads,
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, PL_ARG_ATTENTION_BWD_SCRATCH),
         .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_QKV),
         .out_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_ATT),
+        .dout_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_DATT),
+        .dqkv_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_DQKV),
     };
     c->kernels.attention_bwd(&a, ith, nth);
 }
@@ -389,6 +366,7 @@ static void run_attention_cached(cx *c, const pl_step *s, int ith, int nth)
         .keys = s->T,
         .first = controls->position,
         .H = s->heads,
+        .KV = s->heads,
         .D = s->inner,
         .scratch = arg(c, s, PL_ARG_ATTENTION_CACHED_SCRATCH),
         .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE),
@@ -416,7 +394,8 @@ static void run_drop(cx *c, const pl_step *s, int ith, int nth)
                   .rows = s->rows,
                   .T = s->T,
                   .C = s->cols,
-                  .dropout = dropout_of(c, s) };
+                  .dropout = dropout_of(c, s),
+                  .y_storage = storage_of(c, s, PL_ARG_DROP_Y) };
     c->kernels.drop(&a, ith, nth);
 }
 
@@ -446,6 +425,7 @@ static void run_cross_entropy(cx *c, const pl_step *s, int ith, int nth)
         .T = s->T,
         .V = s->cols,
         .scale = s->flags & PL_STEP_GRADIENT ? controls->dlogit_scale : 0.0f,
+        .storage = storage_of(c, s, PL_ARG_CROSS_ENTROPY_LOGITS),
     };
     c->kernels.cross_entropy(&a, ith, nth);
 }
@@ -459,95 +439,6 @@ static void run_loss_sum(cx *c, const pl_step *s, int ith, int nth)
                       .sequences = s->rows / s->T,
                       .T = s->T };
     c->kernels.loss_sum(&a, ith, nth);
-}
-
-static void run_sumsq(cx *c, const pl_step *s, int ith, int nth)
-{
-    pl_sumsq a = { .partial = arg(c, s, PL_ARG_SUMSQ_PARTIAL),
-                   .x = arg(c, s, PL_ARG_SUMSQ_G),
-                   .count = s->rows };
-    c->kernels.sumsq(&a, ith, nth);
-}
-
-static void run_clip(cx *c, const pl_step *s, int ith, int nth)
-{
-    const pl_controls *controls = controls_of(c);
-    pl_outcome *outcome = arg(c, s, PL_ARG_CLIP_OUTCOME);
-    pl_clip a = {
-        .grad_norm = &outcome->grad_norm,
-        .clip = &outcome->clip,
-        .skipped = &outcome->skipped,
-        .partial = arg(c, s, PL_ARG_CLIP_PARTIAL),
-        .count = s->rows,
-        .loss_scale = controls->loss_scale,
-        .grad_clip = controls->grad_clip,
-    };
-    c->kernels.clip(&a, ith, nth);
-}
-
-/* Argument i from element `first` on; NULL where absent. */
-static void *arg_from(cx *c, const pl_step *step, int i, size_t first)
-{
-    unsigned char *memory = arg(c, step, i);
-    if (!memory)
-        return NULL;
-    return memory + first * pl_dtype_bytes(
-                                c->graph->buffers[step->args[i].buffer].dtype);
-}
-
-static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
-{
-    void *w = arg_from(c, s, PL_ARG_ADAMW_W, s->first),
-         *m = arg_from(c, s, PL_ARG_ADAMW_M, s->first),
-         *v = arg_from(c, s, PL_ARG_ADAMW_V, s->first);
-    size_t block = s->first / PL_QUANT_BLOCK;
-    if (storage_of(c, s, PL_ARG_ADAMW_W) == PL_STORE_BF16)
-        a->w_bf16 = w;
-    else
-        a->w = w;
-    if (has(s, PL_ARG_ADAMW_M_SCALES)) {
-        a->m_codes = m;
-        a->v_codes = v;
-        a->m_scales = arg_from(c, s, PL_ARG_ADAMW_M_SCALES, block);
-        a->v_scales = arg_from(c, s, PL_ARG_ADAMW_V_SCALES, block);
-    } else {
-        a->m = m;
-        a->v = v;
-    }
-    a->copy = arg_from(c, s, PL_ARG_ADAMW_COPY, s->first);
-    if (a->copy)
-        a->copy_storage = storage_of(c, s, PL_ARG_ADAMW_COPY);
-}
-
-static void run_adamw(cx *c, const pl_step *s, int ith, int nth)
-{
-    const pl_controls *controls = controls_of(c);
-    const pl_outcome *outcome = arg(c, s, PL_ARG_ADAMW_OUTCOME);
-    double rate = controls->learning_rate;
-    double decay = s->flags & PL_STEP_DECAY ? controls->weight_decay : 0.0;
-    pl_adamw a = {
-        .g = arg_from(c, s, PL_ARG_ADAMW_G, s->first),
-        .first = s->first,
-        .count = s->rows,
-        .keep = (float)(1.0 - rate * decay),
-        .beta1_rest = (float)(1.0 - controls->beta1),
-        .beta2 = (float)controls->beta2,
-        .beta2_rest = (float)(1.0 - controls->beta2),
-        .step_size = (float)(rate / controls->correction1),
-        .root_correction = (float)sqrt(controls->correction2),
-        .eps = (float)controls->eps,
-        .clip = outcome->clip,
-        .seed = controls->seed,
-        .step = controls->step,
-        .tensor = (uint32_t)s->tensor,
-    };
-    if (outcome->skipped) { /* nothing but a clean start for the next update */
-        pl_clear clear = { a.g, a.count };
-        c->kernels.clear(&clear, ith, nth);
-        return;
-    }
-    fill_adamw(c, s, &a);
-    c->kernels.adamw(&a, ith, nth);
 }
 
 /* The host's own: it reads through pl_device_read into its own memory. */
@@ -576,9 +467,11 @@ static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *, int, int) = {
     [PL_OP_CARRY] = run_carry,
     [PL_OP_CROSS_ENTROPY] = run_cross_entropy,
     [PL_OP_LOSS_SUM] = run_loss_sum,
-    [PL_OP_SUMSQ] = run_sumsq,
-    [PL_OP_CLIP] = run_clip,
-    [PL_OP_ADAMW] = run_adamw,
+    [PL_OP_SUMSQ] = pl_cpu_sumsq,
+    [PL_OP_CLIP] = pl_cpu_clip,
+    [PL_OP_ADAMW] = pl_cpu_adamw,
+    [PL_OP_ADD] = pl_cpu_add,
+    [PL_OP_MOVE] = pl_cpu_move,
     [PL_OP_FETCH] = run_fetch,
 };
 

@@ -3,14 +3,7 @@
 #ifndef PL_DEVICE_CPU_STEPS_H
 #define PL_DEVICE_CPU_STEPS_H
 
-#include "kernels/kernels.h"
-#include "plan/graph.h"
-
-typedef struct cpu_context {
-    const pl_graph *graph;
-    void **memory; /* per buffer */
-    pl_kernels kernels;
-} cpu_context;
+#include "device/cpu_context.h"
 
 /* This thread's share of `step`. The caller has all threads meet afterwards. */
 void pl_cpu_run_step(const cpu_context *context, const pl_step *step, int ith,

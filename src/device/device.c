@@ -9,9 +9,10 @@ pl_status pl_device_offer_make(pl_device_offer *offer,
     return info->kind->offer(offer, info, err);
 }
 
-pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step)
+pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step,
+                            pl_dtype result)
 {
-    return info->kind->scratch(info, step);
+    return info->kind->scratch(info, step, result);
 }
 
 pl_extent pl_device_packing(const pl_device_info *info, size_t columns,
@@ -26,7 +27,8 @@ pl_extent pl_device_packing(const pl_device_info *info, size_t columns,
 static void check_scratch(const pl_device_info *info, const pl_graph *graph,
                           const pl_step *step)
 {
-    const pl_extent want = pl_device_scratch(info, step);
+    const pl_extent want = pl_device_scratch(
+        info, step, graph->buffers[step->args[0].buffer].dtype);
     const pl_op_info *op = pl_op_of(step->op);
     size_t has = 0;
     for (int i = 0; i < op->n_args; i++)
@@ -151,9 +153,10 @@ void pl_device_profile(pl_device *device, pl_program_id program,
     device->kind->profile(device, program, seconds);
 }
 
-double pl_device_peak_flops(pl_device *device)
+double pl_device_peak_flops(pl_device *device, pl_dtype dtype)
 {
-    return device->kind->probe(device, PL_PROBE_FLOPS);
+    return device->kind->probe(device, dtype == PL_BF16 ? PL_PROBE_FLOPS_BF16
+                                                        : PL_PROBE_FLOPS);
 }
 
 double pl_device_read_bytes(pl_device *device)

@@ -31,6 +31,7 @@ typedef struct pl_controls {
     uint32_t batch_first; /* the batch's first sequence, in the update */
     uint32_t micro_first; /* the micro-batch's first sequence, in the batch */
     uint32_t rows, position; /* decoding: new rows, and where they begin */
+    uint32_t digit;          /* of the counter that adds groups */
 } pl_controls;
 
 /* What an update says of itself: written by its steps, read by later ones and,
@@ -75,6 +76,7 @@ typedef struct pl_device_info {
     pl_place_rules memory;
     size_t workers;    /* that share a step; scratch may be for each */
     size_t cores;      /* of 3 GHz with AVX2 that it is worth, until measured */
+    double bf16_speed; /* of bfloat16 products, as a multiple of float32's */
     size_t host_bytes; /* that it takes of the host's memory for itself */
 } pl_device_info;
 
@@ -89,8 +91,10 @@ PL_MUST_CHECK pl_status pl_device_offer_make(pl_device_offer *offer,
                                              pl_error *err);
 
 /* float32 scratch that a step of this op with these constants (of rows, T,
- * heads, inner) wants for itself; rows 0: none. */
-pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step);
+ * heads, inner), whose first argument is kept as `result`, wants for itself;
+ * rows 0: none. */
+pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step,
+                            pl_dtype result);
 
 /* float32 scratch that all products share where the widest one has `columns`
  * columns of weights kept or rounded to `dtype`, of which at most `most` are to
@@ -172,9 +176,9 @@ void *pl_device_host(pl_device *device, pl_buffer_id buffer);
 void pl_device_profile(pl_device *device, pl_program_id program,
                        double *seconds);
 
-/* Flops per second that the device's arithmetic could do at best, measured in
- * some 40 ms. 0: unknown. */
-double pl_device_peak_flops(pl_device *device);
+/* Flops per second that the device's arithmetic could do at best in a run of
+ * that dtype, measured in some 40 ms. 0: unknown. */
+double pl_device_peak_flops(pl_device *device, pl_dtype dtype);
 
 /* Bytes per second of what lives throughout that the device reads at best,
  * likewise. 0: unknown. */

@@ -8,8 +8,9 @@
 #include "device/device.h"
 
 typedef enum pl_probe {
-    PL_PROBE_FLOPS, /* pl_device_peak_flops */
-    PL_PROBE_READS, /* pl_device_read_bytes */
+    PL_PROBE_FLOPS,      /* pl_device_peak_flops */
+    PL_PROBE_FLOPS_BF16, /* the same, of a run in bfloat16 */
+    PL_PROBE_READS,      /* pl_device_read_bytes */
 } pl_probe;
 
 struct pl_device_kind {
@@ -20,7 +21,8 @@ struct pl_device_kind {
     pl_status (*describe)(pl_device_info *info, size_t threads, pl_error *err);
     pl_status (*offer)(pl_device_offer *offer, const pl_device_info *info,
                        pl_error *err);
-    pl_extent (*scratch)(const pl_device_info *info, const pl_step *step);
+    pl_extent (*scratch)(const pl_device_info *info, const pl_step *step,
+                         pl_dtype result);
     pl_extent (*packing)(const pl_device_info *info, size_t columns,
                          size_t most, pl_dtype dtype);
 

@@ -2,6 +2,7 @@
 #include "explain/nanogpt.h"
 
 #include "base/check.h"
+#include "base/units.h"
 #include "explain/nanogpt_replay.h"
 
 #include <string.h>
@@ -426,6 +427,8 @@ static void run(pl_replay *r)
 }
 
 /* Every sum of the replay stays far below 2^63. */
+static const uint64_t most_bytes = UINT64_C(4000000000000000000);
+
 static pl_status check_sizes(const pl_nanogpt_job *job, pl_error *err)
 {
     double n = (double)job->B * (double)job->T, C = (double)job->C;
@@ -439,12 +442,12 @@ static pl_status check_sizes(const pl_nanogpt_job *job, pl_error *err)
                    (V + longest) * C * 128;
     PL_CHECK(job->B && job->T && job->C && job->L && job->H && job->V);
     PL_CHECK(job->eval_B && job->eval_T && job->C % job->H == 0);
-    if (bytes < 4e18)
+    if (bytes < (double)most_bytes)
         return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "such a run would need some %.0f exabytes: larger than any "
-                   "address space",
-                   bytes / 1e18);
+    return pl_fail(
+        err, PL_E_MEMORY,
+        "such a run would need more than %s: larger than any address space",
+        pl_units_bytes(most_bytes).text);
 }
 
 pl_status pl_nanogpt_replay(const pl_nanogpt_job *job,

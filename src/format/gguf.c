@@ -2,6 +2,7 @@
  * nothing is held but keys and the table of tensors. */
 #include "format/gguf.h"
 #include "base/check.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "format/gguf_cursor.h"
 
@@ -79,11 +80,12 @@ static pl_status pass_array(pl_gguf_cursor *c, pl_gguf_key *key, pl_error *err)
                        "%s: key %s is an array of arrays, which isn't read",
                        pl_gguf_shown(c), key->name);
     if (key->count > (c->end - c->at) / types[key->element].bytes)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: key %s: an array of %" PRIu64
-                       " elements doesn't fit into the %" PRIu64
-                       " bytes that the header has left",
-                       pl_gguf_shown(c), key->name, key->count, c->end - c->at);
+        return pl_fail(
+            err, PL_E_FORMAT,
+            "%s: key %s: an array of %" PRIu64
+            " elements doesn't fit into the %s that the header has left",
+            pl_gguf_shown(c), key->name, key->count,
+            pl_units_exact(c->end - c->at).text);
     key->at = c->at;
     if (key->element != PL_GGUF_TEXT) {
         c->at += key->count * types[key->element].bytes;
@@ -296,11 +298,11 @@ static pl_status check_places(pl_gguf *gguf, uint64_t header_end, pl_error *err)
                            path, t->name, t->offset, at);
         if (at > room || t->bytes > room - at)
             return pl_fail(err, PL_E_FORMAT,
-                           "%s: tensor %s needs %" PRIu64
-                           " bytes from byte %" PRIu64 " of the %" PRIu64
-                           " bytes of data: the file is cut short or its "
+                           "%s: tensor %s needs %s from byte %" PRIu64
+                           " on, the data has %s: the file is cut short or its "
                            "header is wrong",
-                           path, t->name, t->bytes, at, room);
+                           path, t->name, pl_units_exact(t->bytes).text, at,
+                           pl_units_exact(room).text);
         at = (at + t->bytes + align - 1) / align * align;
     }
     return PL_OK;
@@ -315,9 +317,8 @@ static pl_status take_head(pl_gguf_cursor *c, uint64_t *tensors, uint64_t *keys,
     uint64_t version = 0;
     pl_status status = PL_OK;
     if (c->end < 24)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: not a GGUF file: it has %" PRIu64 " bytes",
-                       pl_gguf_shown(c), c->end);
+        return pl_fail(err, PL_E_FORMAT, "%s: not a GGUF file: it has %s",
+                       pl_gguf_shown(c), pl_units_exact(c->end).text);
     status = pl_gguf_take(c, magic, sizeof magic, err);
     if (!status && memcmp(magic, "GGUF", 4) != 0)
         status = pl_fail(err, PL_E_FORMAT,
@@ -439,9 +440,9 @@ pl_status pl_gguf_want_text(const pl_gguf *gguf, const char *name, char *out,
         return wrong_key(gguf, name, "a text", err);
     if (key->count >= capacity)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: key %s has %" PRIu64 " bytes, expected at most %zu",
-                       pl_path_shown(gguf->file.path), name, key->count,
-                       capacity - 1);
+                       "%s: key %s has %s, expected at most %zu",
+                       pl_path_shown(gguf->file.path), name,
+                       pl_units_exact(key->count).text, capacity - 1);
     out[key->count] = '\0';
     pl_status status = pl_file_pread_exact(&gguf->file, out, (size_t)key->count,
                                            key->at, err);
@@ -486,10 +487,11 @@ pl_status pl_gguf_walk_text(pl_gguf_walk *walk, char *out, size_t capacity,
                                            &length, err);
     if (!status && length >= capacity)
         status = pl_fail(err, PL_E_FORMAT,
-                         "%s: key %s: element %" PRIu64 " has %" PRIu64
-                         " bytes, expected at most %zu",
+                         "%s: key %s: element %" PRIu64
+                         " has %s, expected at most %zu",
                          pl_gguf_shown(&walk->cursor), walk->key->name,
-                         walk->key->count - walk->left, length, capacity - 1);
+                         walk->key->count - walk->left,
+                         pl_units_exact(length).text, capacity - 1);
     if (!status)
         status = pl_gguf_take(&walk->cursor, out, (size_t)length, err);
     if (status)

@@ -1,5 +1,6 @@
 /* gguf_cursor.c: see gguf_cursor.h. */
 #include "format/gguf_cursor.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -18,9 +19,9 @@ pl_status pl_gguf_take(pl_gguf_cursor *c, void *out, size_t bytes,
         return pl_fail(err, PL_E_FORMAT,
                        "%s: its header ends at byte %" PRIu64
                        " in the middle of something: the file is cut short, "
-                       "or its header is larger than the %d bytes that are "
-                       "read",
-                       pl_gguf_shown(c), c->end, PL_GGUF_MAX_HEADER);
+                       "or its header is larger than the %s that are read",
+                       pl_gguf_shown(c), c->end,
+                       pl_units_exact(PL_GGUF_MAX_HEADER).text);
     while (bytes > 0) {
         if (c->at < c->first || c->at >= c->first + c->ready) {
             uint64_t rest = c->end - c->at;
@@ -60,11 +61,11 @@ pl_status pl_gguf_take_length(pl_gguf_cursor *c, const char *what,
 {
     pl_status status = pl_gguf_take_whole(c, 8, bytes, err);
     if (!status && *bytes > c->end - c->at)
-        status = pl_fail(err, PL_E_FORMAT,
-                         "%s: %s at byte %" PRIu64 " would have %" PRIu64
-                         " bytes, the header has %" PRIu64 " left",
-                         pl_gguf_shown(c), what, c->at - 8, *bytes,
-                         c->end - c->at);
+        status = pl_fail(
+            err, PL_E_FORMAT,
+            "%s: %s at byte %" PRIu64 " would have %s, the header has %s left",
+            pl_gguf_shown(c), what, c->at - 8, pl_units_exact(*bytes).text,
+            pl_units_exact(c->end - c->at).text);
     return status;
 }
 
@@ -77,9 +78,10 @@ pl_status pl_gguf_take_name(pl_gguf_cursor *c, const char *what, char *out,
         return status;
     if (bytes == 0 || bytes >= capacity)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: the name of %s at byte %" PRIu64 " has %" PRIu64
-                       " bytes, expected 1 to %zu",
-                       pl_gguf_shown(c), what, c->at, bytes, capacity - 1);
+                       "%s: the name of %s at byte %" PRIu64
+                       " has %s, expected 1 to %zu",
+                       pl_gguf_shown(c), what, c->at,
+                       pl_units_exact(bytes).text, capacity - 1);
     status = pl_gguf_take(c, out, (size_t)bytes, err);
     out[bytes] = '\0';
     if (!status && pl_utf8_text_bytes(out, (size_t)bytes) != bytes)

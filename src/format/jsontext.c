@@ -1,5 +1,6 @@
 /* jsontext.c: see jsontext.h. */
 #include "format/jsontext.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -110,7 +111,8 @@ pl_status pl_json_text_end(pl_json_text *out, pl_error *err)
     put_text(out, "\n}\n");
     if (out->used >= out->capacity)
         return pl_fail(err, PL_E_MEMORY,
-                       "%zu bytes of JSON do not fit the %zu kept for it",
-                       out->used + 1, out->capacity);
+                       "%s of JSON do not fit the %s kept for it",
+                       pl_units_exact(out->used + 1).text,
+                       pl_units_exact(out->capacity).text);
     return PL_OK;
 }

@@ -1,6 +1,7 @@
 /* llmc_model.c: see llmc_model.h. */
 #include "format/llmc_model.h"
 #include "base/check.h"
+#include "base/units.h"
 #include "kernels/storage.h"
 
 #include <inttypes.h>
@@ -151,10 +152,11 @@ static pl_status read_header(pl_llmc *llmc, pl_error *err)
     const char *path = pl_path_shown(llmc->file.path);
     uint64_t size = pl_file_size(&llmc->file);
     if (size < PL_LLMC_HEADER_BYTES)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: not a model of llm.c: it has %" PRIu64
-                       " bytes, the header alone has %d",
-                       path, size, PL_LLMC_HEADER_BYTES);
+        return pl_fail(
+            err, PL_E_FORMAT,
+            "%s: not a model of llm.c: it has %s, the header alone has %s",
+            path, pl_units_exact(size).text,
+            pl_units_exact(PL_LLMC_HEADER_BYTES).text);
     pl_status status = pl_file_pread_exact(&llmc->file, header, sizeof header,
                                            0, err);
     if (status)
@@ -179,10 +181,11 @@ static pl_status read_header(pl_llmc *llmc, pl_error *err)
     status = pl_llmc_check(s, llmc->file.path, err);
     if (!status && pl_llmc_bytes(s, llmc->version) != size)
         status = pl_fail(err, PL_E_FORMAT,
-                         "%s: its header needs a file of %" PRIu64
-                         " bytes, this one has %" PRIu64
-                         ": it is cut short or its header is wrong",
-                         path, pl_llmc_bytes(s, llmc->version), size);
+                         "%s: its header needs a file of %s, this one has %s: "
+                         "it is cut short or its header is wrong",
+                         path,
+                         pl_units_exact(pl_llmc_bytes(s, llmc->version)).text,
+                         pl_units_exact(size).text);
     return status;
 }
 

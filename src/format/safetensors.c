@@ -3,6 +3,7 @@
 #include "format/safetensors.h"
 #include "base/check.h"
 #include "base/json.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -97,16 +98,17 @@ static pl_status read_offsets(pl_tensor_info *info, const json_t *entry,
                        "%s: tensor %s: data_offsets must be [begin, end]", path,
                        info->name);
     if (end - begin != info->bytes)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: tensor %s: its shape needs %" PRIu64
-                       " bytes, its data_offsets give %" PRIu64,
-                       path, info->name, info->bytes, end - begin);
+        return pl_fail(
+            err, PL_E_FORMAT,
+            "%s: tensor %s: its shape needs %s, its data_offsets give %s", path,
+            info->name, pl_units_exact(info->bytes).text,
+            pl_units_exact(end - begin).text);
     if (end > data_bytes)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: tensor %s ends at byte %" PRIu64 " of %" PRIu64
-                       " bytes of data: the file is cut short "
+                       "%s: tensor %s ends at byte %" PRIu64
+                       " of %s of data: the file is cut short "
                        "or its header is wrong",
-                       path, info->name, end, data_bytes);
+                       path, info->name, end, pl_units_exact(data_bytes).text);
     info->offset = begin;
     return PL_OK;
 }
@@ -116,10 +118,9 @@ static pl_status read_entry(pl_tensor_info *info, const char *name,
                             const char *path, pl_error *err)
 {
     if (strlen(name) >= PL_TENSOR_NAME_BYTES)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: a tensor's name has %zu bytes, expected at most "
-                       "%d",
-                       path, strlen(name), PL_TENSOR_NAME_BYTES - 1);
+        return pl_fail(
+            err, PL_E_FORMAT, "%s: a tensor's name has %s, expected at most %d",
+            path, pl_units_exact(strlen(name)).text, PL_TENSOR_NAME_BYTES - 1);
     memcpy(info->name, name, strlen(name) + 1);
     pl_status status = read_dtype(info, entry, path, err);
     if (!status)
@@ -164,10 +165,9 @@ static pl_status check_holes(const pl_safetensors *st, const char *path,
         at += info->bytes;
     }
     if (at != data_bytes)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: the tensors cover %" PRIu64 " bytes, the file has "
-                       "%" PRIu64,
-                       path, at, data_bytes);
+        return pl_fail(
+            err, PL_E_FORMAT, "%s: the tensors cover %s, the file has %s", path,
+            pl_units_exact(at).text, pl_units_exact(data_bytes).text);
     return PL_OK;
 }
 
@@ -214,10 +214,10 @@ static pl_status header_bytes(const pl_file *file, uint64_t *out, pl_error *err)
         bytes > pl_file_size(file) - 8)
         return pl_fail(err, PL_E_FORMAT,
                        "%s: not a safetensors file: its header would have "
-                       "%" PRIu64 " bytes (the file has %" PRIu64
-                       ", headers of up to %d are read)",
-                       pl_path_shown(file->path), bytes, pl_file_size(file),
-                       PL_SAFETENSORS_MAX_HEADER);
+                       "%s (the file has %s, headers of up to %s are read)",
+                       pl_path_shown(file->path), pl_units_exact(bytes).text,
+                       pl_units_exact(pl_file_size(file)).text,
+                       pl_units_exact(PL_SAFETENSORS_MAX_HEADER).text);
     *out = bytes;
     return PL_OK;
 }

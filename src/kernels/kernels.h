@@ -19,8 +19,15 @@
  *             are added in this order. A missing element is the neutral one.
  *             Products are fused into their lane.
  * One writer per output element. "fused" means one rounding on instruction
- * sets that have it; the base set rounds twice. Results are promised equal
- * within one set only.
+ * sets that have it; the base set rounds twice.
+ *   LOG(m, l, x)  m + log(l) - x by the float32 operations of log_sum1
+ *             (plain/vmath.h), off by 6e-9 beyond the rounding of the result.
+ * exp, tanh and erf are that header's, too: no number of a run comes from a
+ * libm, whose last bit is its own affair. So all sets but base give the same
+ * bits (pl_arithmetic). That isn't promised for the sign and payload of a NaN,
+ * nor where an infinity is among the keys and values that the causal mask
+ * hides: 0 * infinity is NaN, and how many zeros are appended is a set's own
+ * affair.
  *
  * Storage: what is `void *` beside a pl_storage may be kept in 16 bits, all
  * else is float32. An op sees its inputs rounded to their storage, also where
@@ -81,12 +88,13 @@ typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
 /* The epilogue of a product: what is done to C once its chains have ended, part
  * by part, while the part is in the cache. It works element by element, so that
  * the parts don't matter. x and y have the shape of c and the row stride `row`.
- * c is float32 for the last two, x for the last. */
+ * c and x are float32 for the last. */
 typedef enum pl_epilogue_kind {
     PL_EPILOGUE_NONE,
     PL_EPILOGUE_GELU, /* y = GELU(c), or C itself becomes that where y is NULL;
                        * c is first rounded to its storage in either case */
-    PL_EPILOGUE_GELU_BWD, /* c *= GELU'(x) */
+    PL_EPILOGUE_GELU_BWD, /* c *= GELU'(x), before c is rounded to its storage
+                           */
     PL_EPILOGUE_RESIDUAL, /* c = x + drop(c): row m is row position + m of
                            * sequences of T rows */
 } pl_epilogue_kind;
@@ -115,9 +123,15 @@ typedef enum pl_gemm_start {
  * dimension: a_col == 1 is row-major, a_row == 1 is a transposed matrix. c is
  * row-major with leading dimension c_row >= N. A float32 b is rounded to
  * b_round as it is read: master weights used as 16-bit weights, with the bits
- * that a stored 16-bit copy gives. b_round is ignored for a b of 16 bits.
- * PL_GEMM_KEEP needs a float32 c: a chain in 16 bits would be rounded where it
- * was cut. */
+ * that a stored 16-bit copy gives. b_round is ignored for a b of 16 bits. a and
+ * a_round likewise. PL_GEMM_KEEP needs a float32 c: a chain in 16 bits would be
+ * rounded where it was cut.
+ *
+ * A bf16 product is one whose operands are both bfloat16, stored so or rounded
+ * so as they are read (pl_gemm_is_bf16). Its sums are never denormal
+ * (storage.h), so that a set may use instructions that know no denormals: a
+ * bias counts as pl_sum_start(bias), and a KEEP start is what such a product
+ * left, or pl_sum_start leaves as it is. */
 typedef struct pl_gemm {
     size_t M, N, K;
     const void *a;
@@ -128,12 +142,19 @@ typedef struct pl_gemm {
     size_t c_row;
     const float *bias; /* [N], for PL_GEMM_BIAS */
     pl_gemm_start start;
-    pl_storage a_storage, b_storage, b_round, c_storage;
+    pl_storage a_storage, a_round, b_storage, b_round, c_storage;
     pl_epilogue epilogue;
     float *scratch; /* this thread's; NULL: b is packed on the stack, a few
                      * columns at a time */
     size_t scratch_floats;
 } pl_gemm;
+
+static inline int pl_gemm_is_bf16(const pl_gemm *g)
+{
+    const pl_storage a = g->a_storage ? g->a_storage : g->a_round,
+                     b = g->b_storage ? g->b_storage : g->b_round;
+    return a == PL_STORE_BF16 && b == PL_STORE_BF16;
+}
 
 /* Rows and, at most, columns of B that are packed together (BLIS: KC, NC). */
 enum { PL_GEMM_DEPTH = 384, PL_GEMM_COLUMNS = 512 };
@@ -151,27 +172,33 @@ static inline size_t pl_gemm_scratch(size_t columns, pl_storage storage)
 /* sum[c] += CHAIN(row) of 1 * x[row, c], started from what sum holds: the
  * gradient of a bias. */
 typedef struct pl_column_sum {
-    float *sum;     /* [C] */
-    const float *x; /* [rows, C] */
+    float *sum;    /* [C] */
+    const void *x; /* [rows, C] */
     size_t rows, C;
+    pl_storage x_storage;
 } pl_column_sum;
 
 /* ---- embedding ---- */
 
-/* x[r, :] = drop(wte[token(r), :] + wpe[position + r % T, :]), where
- * token(r) = tokens[(r / T) * token_stride + r % T]. */
+/* x[r, :] = drop(wte[token(r), :] + wpe[place(r), :]), where
+ * token(r) = tokens[(r / T) * token_stride + r % T] and
+ * place(r) = first + r % T; first is positions[r / T], or `position` for all
+ * sequences where positions is NULL. */
 typedef struct pl_embed {
     float *x; /* [rows, C] */
     const int32_t *tokens;
     size_t token_stride, rows, T, C;
-    size_t position; /* of a sequence's first row */
+    size_t position;          /* of a sequence's first row */
+    const int32_t *positions; /* [rows / T], or NULL */
     const void *wte, *wpe;
-    pl_dropout dropout; /* rows r = position + r % T of each sequence */
+    pl_dropout dropout; /* rows place(r) of each sequence */
     pl_storage wte_storage, wpe_storage;
 } pl_embed;
 
-/* The gradients of both tables: rows in ascending order, dwte[token(r), :] +=
- * drop(dx[r, :]) and dwpe[r % T, :] += drop(dx[r, :]). Threads split columns.
+/* The gradients of both tables: rows in ascending order, dwpe[r % T, :] +=
+ * drop(dx[r, :]) and dwte[token(r), :] = pl_sum_start(dwte + drop(dx[r, :])),
+ * since dwte is also what a bf16 product carries on from. Threads split
+ * columns.
  */
 typedef struct pl_embed_bwd {
     float *dwte, *dwpe;
@@ -201,9 +228,11 @@ typedef struct pl_layernorm {
  * dx must not alias dy. */
 typedef struct pl_layernorm_bwd {
     float *dx, *dweight, *dbias;
-    const float *dy, *x, *stats, *weight;
+    const void *dy;
+    const float *x, *stats, *weight;
     size_t rows, C;
     int accumulate;
+    pl_storage dy_storage;
 } pl_layernorm_bwd;
 
 /* ---- RMSNorm, eps = 1e-5 likewise ---- */
@@ -224,54 +253,67 @@ typedef struct pl_rmsnorm {
  * dx must not alias dy. */
 typedef struct pl_rmsnorm_bwd {
     float *dx, *dweight;
-    const float *dy, *x, *rstd, *weight;
+    const void *dy;
+    const float *x, *rstd, *weight;
     size_t rows, C;
     int accumulate;
+    pl_storage dy_storage;
 } pl_rmsnorm_bwd;
 
 /* ---- attention ---- */
 
-/* Causal attention of `queries` rows at positions first .. first + queries - 1
- * of each of B sequences, over keys 0 .. its own position, H heads of width D.
- * Element (b, i, h, d) of q is q[(b * queries + i) * q_row + h * D + d]; of k
- * and v it is k[(b * keys + j) * kv_row + h * D + d], where `keys` is how many
- * rows one sequence has there (first + queries <= keys). Training passes one
- * buffer: q = qkv, k = qkv + H*D, v = qkv + 2*H*D, rows of 3*H*D.
+/* Causal attention of `queries` rows of each of B sequences, H heads of width
+ * D, over KV heads of keys and values (KV divides H): query head h reads head
+ * h / (H / KV) of them. Sequence b's queries are at positions first(b) ..
+ * first(b) + queries - 1, where first(b) is positions[b], or `first` for all
+ * where positions is NULL; each sees keys 0 .. its own position. Element
+ * (b, i, h, d) of q is q[(b * queries + i) * q_row + h * D + d]; element
+ * (b, j, g, d) of k and v is k[(b * keys + j) * kv_row + g * D + d], where
+ * `keys` is how many rows one sequence has there (first(b) + queries <= keys).
+ * Training passes one buffer: q = qkv, k = qkv + H*D, v = qkv + (H + KV)*D,
+ * rows of (H + 2*KV)*D.
  *   s_j = (CHAIN(d) q_d * k_jd, from 0) * scale,  scale = (float)(1/sqrt(D))
  *   m = max s_j;  p_j = exp(s_j - m);  l = LANES(p_j) over j = 0 .. position
- *   out = (CHAIN(j) drop(p_j) * v_j, from 0) * (1 / l) + 0;  lse = m + log(l)
+ *   P_j = drop(p_j), rounded to qkv_storage
+ *   out = (CHAIN(j) P_j * v_j, from 0) * (1 / l) + 0;  lse = LOG(m, l, 0)
  * out[(b * queries + i) * H * D + h * D + d]; lse[(b * H + h) * queries + i]
  * (NULL: not wanted). Appending zeros to a chain is allowed: +0 * v changes no
  * sum but -0, which the final + 0 makes +0 in any case. q, k and v share one
- * storage; scores, p and lse are float32 always. */
+ * storage, in which P meets v; all else is float32. What a sequence gets
+ * doesn't depend on the others, nor on how many there are. */
 typedef struct pl_attention {
     void *out;
     float *lse;
     const void *q, *k, *v;
     size_t q_row, kv_row;
-    size_t B, queries, keys, first, H, D;
+    size_t B, queries, keys, first, H, KV, D;
+    const int32_t *positions; /* [B], or NULL */
     pl_dropout dropout;
     float *scratch; /* nth * pl_attention_scratch(keys, D) floats */
     pl_storage qkv_storage, out_storage;
 } pl_attention;
 
 /* Gradients of training's form (first = 0, queries = keys = T, one buffer qkv
- * of rows 3*H*D; dqkv likewise, written whole):
- *   p_j = exp(s_j - lse), P = drop(p)
+ * of rows (H + 2*KV)*D; dqkv likewise, written whole):
+ *   p_j = exp(s_j - lse);  P_j = drop(p_j), rounded to qkv_storage
  *   delta = LANES(d) dout_d * out_d
  *   dp_j = drop(CHAIN(d) dout_d * v_jd, from 0)  (same mask and scale)
- *   ds_j = p_j * (dp_j - delta) * scale
- *   dq = CHAIN(j) ds_j * k_j;  dk_j = CHAIN(i) ds_j * q_i;
- *   dv_j = CHAIN(i) P_j * dout_i;  all from 0. */
+ *   ds_j = p_j * (dp_j - delta) * scale, rounded to qkv_storage
+ *   dq = CHAIN(j) ds_j * k_j
+ *   dk_j = CHAIN(h, i) ds_j * q_i;  dv_j = CHAIN(h, i) P_j * dout_i
+ * all from 0, and + 0 at the end, as above: dk's and dv's chains take one query
+ * head of the group after the other (h ascending), the queries of each in
+ * ascending order, and a query that doesn't see the key is as good as a zero.
+ */
 typedef struct pl_attention_bwd {
-    float *dqkv;
-    const float *dout;
+    void *dqkv;
+    const void *dout;
     const void *qkv, *out;
     const float *lse;
-    size_t B, T, H, D;
+    size_t B, T, H, KV, D;
     pl_dropout dropout;
-    float *scratch; /* nth * pl_attention_scratch(T, D) floats */
-    pl_storage qkv_storage, out_storage;
+    float *scratch; /* nth * pl_attention_bwd_scratch(T, D, dqkv_storage) */
+    pl_storage qkv_storage, out_storage, dout_storage, dqkv_storage;
 } pl_attention_bwd;
 
 /* Query rows that a kernel may treat together. */
@@ -284,6 +326,16 @@ static inline size_t pl_attention_scratch(size_t keys, size_t D)
     const size_t wide = (keys + 31) / 32 * 32, deep = (D + 31) / 32 * 32;
     return 2 * PL_ATTENTION_BLOCK * wide + 3 * wide * deep +
            2 * PL_ATTENTION_BLOCK * deep;
+}
+
+/* The same for gradients: dk and dv of a head are summed in a float32 dqkv
+ * itself, and elsewhere if it has 16 bits. */
+static inline size_t pl_attention_bwd_scratch(size_t T, size_t D,
+                                              pl_storage dqkv_storage)
+{
+    const size_t wide = (T + 31) / 32 * 32, deep = (D + 31) / 32 * 32;
+    return pl_attention_scratch(T, D) +
+           (dqkv_storage == PL_STORE_F32 ? 0 : 2 * wide * deep);
 }
 
 /* ---- elementwise ---- */
@@ -299,10 +351,11 @@ typedef struct pl_gelu {
 
 /* y = drop(x). */
 typedef struct pl_drop {
-    float *y;
+    void *y;
     const float *x;
     size_t rows, T, C;
     pl_dropout dropout;
+    pl_storage y_storage;
 } pl_drop;
 
 /* y[r * y_row + c] = x[r * x_row + c]; both have the one storage. */
@@ -313,20 +366,37 @@ typedef struct pl_copy {
     pl_storage storage;
 } pl_copy;
 
+/* ---- sums of groups ---- */
+
+/* y[i] = x[i] + y[i]. */
+typedef struct pl_add {
+    float *y;
+    const float *x;
+    size_t count;
+} pl_add;
+
+/* y[i] = x[i], then x[i] = +0. */
+typedef struct pl_move {
+    float *y, *x;
+    size_t count;
+} pl_move;
+
 /* ---- loss ---- */
 
 /* Rows `first` .. first + rows - 1 of a batch whose targets are
  * target(r) = tokens[(r / T) * token_stride + r % T + 1]. Per row:
- *   m = max, l = LANES(exp(logit - m)), loss[r] = m + log(l) - logit[target]
+ *   m = max, l = LANES(exp(logit - m)), loss[r] = LOG(m, l, logit[target])
  * where loss is indexed by the row of the batch, logits by r - first.
  * scale != 0: logits are replaced, in place, by
  *   dlogit = (exp(logit - m) * (1 / l) - [is target]) * scale
  * scale == 0 (evaluation): logits may be left in any state. */
 typedef struct pl_cross_entropy {
-    float *logits, *loss;
+    void *logits;
+    float *loss;
     const int32_t *tokens;
     size_t token_stride, first, rows, T, V;
     float scale;
+    pl_storage storage; /* of the logits and of what replaces them */
 } pl_cross_entropy;
 
 /* sums[s] = the double sum of loss[s*T .. s*T+T-1] in ascending order. */
@@ -387,7 +457,8 @@ typedef struct pl_clear {
  * word[element % 4] of pl_philox(counter, key),
  *     key     = { seed, PL_RNG_ROUND }
  *     counter = { element / 4, tensor, what is rounded, step }
- * bfloat16: the upper half of the float32's bits + word >> 16.
+ * bfloat16: the upper half of the float32's bits + word >> 16, and then a zero
+ * of its sign if it is below 2^-56, as all bfloat16 is (storage.h).
  *
  * A working copy of the weights, rounded to nearest, is written in the same
  * pass where one is kept.
@@ -450,6 +521,8 @@ typedef struct pl_adamw {
     X(gelu)                                                                    \
     X(drop)                                                                    \
     X(copy)                                                                    \
+    X(add)                                                                     \
+    X(move)                                                                    \
     X(cross_entropy)                                                           \
     X(loss_sum)                                                                \
     X(sumsq)                                                                   \
@@ -463,16 +536,21 @@ typedef struct pl_adamw {
  * it concerns numbers that were never used before. */
 typedef enum pl_arithmetic {
     PL_ARITHMETIC_UNSAID, /* the reference; checkpoints that kept none */
-    PL_ARITHMETIC_BASE,   /* a product and a sum are rounded each */
-    PL_ARITHMETIC_FUSED,  /* multiply-adds are rounded once: all others */
+    /* of the past: lse, loss and initial weights by libm's functions */
+    PL_ARITHMETIC_BASE_1,
+    PL_ARITHMETIC_FUSED_1,
+    PL_ARITHMETIC_BASE,  /* a product and a sum are rounded each */
+    PL_ARITHMETIC_FUSED, /* multiply-adds are rounded once: all others */
     PL_ARITHMETIC_COUNT
 } pl_arithmetic;
 
-/* "base", "avx2, avx512 and neon"; "unknown" for a number that isn't ours. */
+/* "base", "avx2, avx512 ... and neon", or those of an earlier version;
+ * "unknown" for a number that isn't ours. */
 const char *pl_arithmetic_name(uint64_t arithmetic);
 
 typedef struct pl_kernels {
-    const char *name; /* "ref", "base", "avx2", "avx512", "neon" */
+    const char
+        *name; /* "ref", "base", "avx2", "avx512", "avx512bf16", "neon" */
     pl_arithmetic arithmetic;
 #define PL_KERNEL_SLOT(op) void (*op)(const pl_##op *args, int ith, int nth);
     PL_KERNEL_TABLE(PL_KERNEL_SLOT)
@@ -481,6 +559,9 @@ typedef struct pl_kernels {
      * number that depends on all of them in *sink and returns how many flops
      * they were. For measuring a thread's peak. NULL in the reference. */
     double (*peak)(size_t rounds, float *sink);
+    /* The same for bf16 products, where they have instructions of their own;
+     * else NULL. */
+    double (*peak_bf16)(size_t rounds, float *sink);
     /* Reads x (but for a remainder of less than 1 KiB) and adds something that
      * depends on it to *sink. For measuring how fast memory can be read. NULL
      * in the reference. */

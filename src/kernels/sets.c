@@ -7,11 +7,12 @@
 
 /* PL_KERNEL_TABLE once more for each set, since a macro has no parameters but
  * the op's. */
-#define PL_REF(op)    .op = pl_ref_##op,
-#define PL_BASE(op)   set->op = pl_base_##op;
-#define PL_AVX2(op)   set->op = pl_avx2_##op;
-#define PL_AVX512(op) set->op = pl_avx512_##op;
-#define PL_NEON(op)   set->op = pl_neon_##op;
+#define PL_REF(op)        .op = pl_ref_##op,
+#define PL_BASE(op)       set->op = pl_base_##op;
+#define PL_AVX2(op)       set->op = pl_avx2_##op;
+#define PL_AVX512(op)     set->op = pl_avx512_##op;
+#define PL_AVX512BF16(op) set->op = pl_avx512bf16_##op;
+#define PL_NEON(op)       set->op = pl_neon_##op;
 
 #define PL_OVERLAY(isa, fill, number)                                          \
     static void overlay_##isa(pl_kernels *set)                                 \
@@ -27,6 +28,9 @@ PL_OVERLAY(base, PL_BASE, PL_ARITHMETIC_BASE)
 #if PL_HAVE_X86
 PL_OVERLAY(avx2, PL_AVX2, PL_ARITHMETIC_FUSED)
 PL_OVERLAY(avx512, PL_AVX512, PL_ARITHMETIC_FUSED)
+#if PL_HAVE_AVX512BF16
+PL_OVERLAY(avx512bf16, PL_AVX512BF16, PL_ARITHMETIC_FUSED)
+#endif
 #elif PL_HAVE_ARM64
 PL_OVERLAY(neon, PL_NEON, PL_ARITHMETIC_FUSED)
 #endif
@@ -40,8 +44,10 @@ const char *pl_arithmetic_name(uint64_t arithmetic)
 {
     static const char *const names[PL_ARITHMETIC_COUNT] = {
         [PL_ARITHMETIC_UNSAID] = "unknown",
+        [PL_ARITHMETIC_BASE_1] = "base of an earlier version",
+        [PL_ARITHMETIC_FUSED_1] = "avx2, avx512 and neon of an earlier version",
         [PL_ARITHMETIC_BASE] = "base",
-        [PL_ARITHMETIC_FUSED] = "avx2, avx512 and neon",
+        [PL_ARITHMETIC_FUSED] = "avx2, avx512, avx512bf16 and neon",
     };
     return names[arithmetic < PL_ARITHMETIC_COUNT ? arithmetic
                                                   : PL_ARITHMETIC_UNSAID];
@@ -57,6 +63,12 @@ pl_kernels pl_kernels_for(pl_isa isa)
         overlay_avx2(&set);
     if (isa >= PL_ISA_AVX512)
         overlay_avx512(&set);
+#if PL_HAVE_AVX512BF16
+    if (isa >= PL_ISA_AVX512BF16) {
+        overlay_avx512bf16(&set);
+        set.peak_bf16 = pl_avx512bf16_peak_bf16;
+    }
+#endif
 #elif PL_HAVE_ARM64
     if (isa >= PL_ISA_NEON)
         overlay_neon(&set);

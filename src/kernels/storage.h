@@ -5,7 +5,15 @@
  * upper half of a float32; float16 has 5 bits of exponent, and its denormals
  * are kept. What is too large becomes infinite. NaN stays NaN: quiet, with its
  * sign and its upper bits, which is what the processors' own conversions do;
- * sets that have those give the same bits as the functions here. */
+ * sets that have those give the same bits as the functions here.
+ *
+ * What is below 2^-56 in magnitude becomes a bfloat16 zero of its sign. So
+ * every bfloat16 is a multiple of 2^-63, and every sum of products of two of
+ * them is a multiple of 2^-126: zero or a normal float32, in whatever order it
+ * is added up. Instructions that take denormals for zero then give the same
+ * bits as those that don't. A sum that begins with another number needs that
+ * number to be such a multiple too: pl_sum_start. float16 needs no such rule,
+ * its products being multiples of 2^-48. */
 #ifndef PL_KERNELS_STORAGE_H
 #define PL_KERNELS_STORAGE_H
 
@@ -44,12 +52,26 @@ static inline float pl_bits_float(uint32_t u)
     return x;
 }
 
+/* The bits of 2^-56 and 2^-102. */
+enum { PL_BF16_LEAST = 0x23800000, PL_SUM_LEAST = 0x0c800000 };
+
 static inline uint16_t pl_bf16_make(float x)
 {
-    const uint32_t u = pl_float_bits(x);
+    const uint32_t u = pl_float_bits(x), a = u & 0x7fffffffu;
     const uint32_t even = u + 0x7fffu + (u >> 16 & 1u);
     const uint32_t quiet = u | 0x400000u;
-    return (uint16_t)(((u & 0x7fffffffu) > 0x7f800000u ? quiet : even) >> 16);
+    uint32_t h = a > 0x7f800000u ? quiet : even;
+    h = a < PL_BF16_LEAST ? u & 0x80000000u : h;
+    return (uint16_t)(h >> 16);
+}
+
+/* x, or a zero of its sign if it is below 2^-102: from there on every float32
+ * is a multiple of 2^-126. */
+static inline float pl_sum_start(float x)
+{
+    const uint32_t u = pl_float_bits(x);
+    return pl_bits_float((u & 0x7fffffffu) < PL_SUM_LEAST ? u & 0x80000000u
+                                                          : u);
 }
 
 static inline float pl_bf16_value(uint16_t x)

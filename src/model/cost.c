@@ -12,6 +12,13 @@ pl_rates pl_rates_built_in(size_t cores)
     return rates;
 }
 
+void pl_rates_scale_products(pl_rates *rates, double faster)
+{
+    for (int op = 0; op < PL_OP_COUNT; op++)
+        if (pl_op_of((pl_op)op)->constants & PL_INNER)
+            rates->per_second[op] *= faster;
+}
+
 double pl_cost_step(const pl_step *step, const pl_rates *rates)
 {
     const double rate = rates->per_second[step->op];
@@ -35,15 +42,24 @@ double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,
     return steps_seconds(p, rates, 0, p->loop_steps);
 }
 
-double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches)
+double pl_cost_carries(const pl_gpt *gpt)
+{
+    const size_t groups = gpt->layout.groups;
+    return groups > 1 ? (double)(groups - 1) : 0.0;
+}
+
+double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates)
 {
     const pl_program *train = &gpt->graph.programs[PL_TRAIN];
+    const pl_program *groups = &gpt->graph.programs[PL_ADD_GROUPS];
     const pl_program *update = &gpt->graph.programs[PL_UPDATE_WEIGHTS];
     double rounds = (double)(gpt->layout.batch / gpt->layout.micro);
     double batch = rounds * pl_cost_round(gpt, rates, PL_TRAIN) +
                    steps_seconds(train, rates, train->loop_steps,
                                  train->n_steps);
-    return (double)batches * batch +
+    return (double)gpt->layout.batches * batch +
+           pl_cost_carries(gpt) *
+               steps_seconds(groups, rates, 0, groups->n_steps) +
            steps_seconds(update, rates, 0, update->n_steps);
 }
 

@@ -11,8 +11,8 @@
 
 typedef enum pl_rates_source {
     PL_RATES_BUILT_IN, /* measured on one core of another machine */
-    PL_RATES_SIMILAR,  /* on this machine, with a model of another width */
-    PL_RATES_MEASURED, /* on this machine, with this width */
+    PL_RATES_SIMILAR,  /* on this machine, with another width or dtype */
+    PL_RATES_MEASURED, /* on this machine, with this width and dtype */
 } pl_rates_source;
 
 typedef struct pl_rates {
@@ -26,11 +26,20 @@ typedef struct pl_rates {
 /* The built-in table for `cores` of its cores. */
 pl_rates pl_rates_built_in(size_t cores);
 
+/* Products and attention are `faster` times as fast as the rates say: what is
+ * known of one dtype, for another. */
+void pl_rates_scale_products(pl_rates *rates, double faster);
+
 /* Seconds of one step. */
 double pl_cost_step(const pl_step *step, const pl_rates *rates);
 
-/* Seconds of one update: all micro-batches, all batches, and the update. */
-double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates, size_t batches);
+/* Seconds of one update: all micro-batches, all batches, the sums of its groups
+ * and the update. */
+double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates);
+
+/* How often an update adds a sum of groups to another, and how often it puts
+ * one by: one time less than there are groups. */
+double pl_cost_carries(const pl_gpt *gpt);
 
 /* Seconds of the loop of a program, once. */
 double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,

@@ -120,10 +120,8 @@ static pl_status price(const search *s, size_t micro, int chunk, size_t q,
     if (!status) {
         option->layout = layout;
         option->arena_bytes = gpt.placement.arena_bytes;
-        option->update_seconds = pl_cost_update(&gpt, s->rates,
-                                                s->wish->batches);
-        option->wait_share = (double)(s->wish->batches *
-                                      (layout.batch / micro) *
+        option->update_seconds = pl_cost_update(&gpt, s->rates);
+        option->wait_share = (double)(layout.batches * (layout.batch / micro) *
                                       gpt.graph.programs[PL_TRAIN].loop_steps) *
                              s->rates->barrier_seconds / option->update_seconds;
     }

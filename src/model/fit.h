@@ -1,8 +1,8 @@
 /* fit.h: the fastest layout under a budget.
  *
  * A layout changes no bit of the run, so the search is free to choose: the
- * micro-batch (every divisor of batch_size), the level of each layer, the
- * chunk sizes. batch_size x gradient_accumulation_steps stays as it is. */
+ * micro-batch (every divisor of the layout's batch), the level of each layer,
+ * the chunk sizes. batch_size x gradient_accumulation_steps stays as it is. */
 #ifndef PL_MODEL_FIT_H
 #define PL_MODEL_FIT_H
 
@@ -12,7 +12,6 @@
 /* What may be chosen. */
 typedef struct pl_fit_wish {
     size_t budget_bytes; /* of the arena; SIZE_MAX: no limit */
-    size_t batches;      /* per update */
     int literal;         /* fit = 'exact': the config's own layout */
     int keep_levels;     /* grad_checkpoint was set: only the rest is free */
     int no_products;     /* grad_checkpoint = False: levels that compute no

@@ -22,10 +22,10 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
     pl_param_kind kind = pl_param_head(b->s);
     pl_buffer_id head = pl_build_operand(b, kind, -1), dlnf = PL_NO_BUFFER;
     pl_buffer_id logits = pl_build_buffer(b, -1, "logits", PL_CLASS_TRANSIENT,
-                                          PL_F32, chunk, V);
+                                          b->gpt->layout.dtype, chunk, V);
     if (train)
-        dlnf = pl_build_buffer(b, -1, "dlnf", PL_CLASS_TRANSIENT, PL_F32,
-                               b->rows, C);
+        dlnf = pl_build_buffer(b, -1, "dlnf", PL_CLASS_TRANSIENT,
+                               b->gpt->layout.dtype, b->rows, C);
     for (size_t row = 0; row < b->rows && !b->graph->status; row += chunk) {
         size_t rows = b->rows - row < chunk ? b->rows - row : chunk;
         pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, -1);
@@ -442,9 +442,9 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                        PL_U8, sizeof(pl_outcome), 1);
     build_sets(&b);
     build_packing(&b);
-    void (*const programs[])(builder *) = { build_train, build_update,
-                                            build_eval, build_sample,
-                                            build_save };
+    void (*const programs[])(builder *) = { build_train,  pl_build_groups,
+                                            build_update, build_eval,
+                                            build_sample, build_save };
     for (int i = 0; i < PL_PROGRAM_COUNT && !gpt->graph.status; i++)
         if (wanted >> i & 1) {
             builder fresh = b;
@@ -472,8 +472,9 @@ pl_status pl_gpt_make_training(pl_gpt *gpt, const pl_shape *shape,
                                pl_error *err)
 {
     *gpt = (pl_gpt){ .shape = *shape, .layout = *layout };
-    return build_programs(gpt, 1u << PL_TRAIN | 1u << PL_UPDATE_WEIGHTS, heap,
-                          err);
+    return build_programs(
+        gpt, 1u << PL_TRAIN | 1u << PL_ADD_GROUPS | 1u << PL_UPDATE_WEIGHTS,
+        heap, err);
 }
 
 /* Shrinks what is larger than the memory that training needs anyway. Returns

@@ -38,10 +38,14 @@ typedef enum pl_gpt_copy { PL_COPY_NONE, PL_COPY_RESIDENT } pl_gpt_copy;
 enum { PL_GPT_MAX_CHUNKS = 1024 };
 
 /* How the run is laid out. Nothing here changes a result, except what the
- * config alone decides: dropout, dtype, weights and moments. */
+ * config alone decides: batches, groups, dropout, dtype, weights and moments.
+ */
 typedef struct pl_gpt_layout {
     pl_gpt_purpose purpose;
-    size_t batch;      /* sequences of one batch */
+    size_t batch;      /* sequences of one batch, or of a group within one */
+    size_t batches;    /* such, in an update */
+    size_t groups;     /* whose gradients are added pairwise: a power of two,
+                        * of `batches` at most */
     size_t micro;      /* the micro-batch: sequences computed at once */
     size_t train_T;    /* tokens of a training sequence; 0: shape's T */
     size_t eval_T;     /* tokens of an evaluation sequence */
@@ -84,15 +88,20 @@ typedef struct pl_gpt {
     pl_buffer_id slice;                  /* uint8 [slice_bytes], likewise */
 } pl_gpt;
 
+/* What the key `dtype` means for a layout. */
+pl_dtype pl_layout_dtype(const pl_config *config);
+
 /* The literal layout of a config, for the device that it asks for: batch_size
- * sequences at once; evaluation,
- * prefill and save slices cut so that they fit the memory that training needs
- * anyway. */
+ * sequences at once; evaluation, prefill and save slices cut so that they fit
+ * the memory that training needs anyway. */
 PL_MUST_CHECK pl_status pl_gpt_layout_make(pl_gpt_layout *layout,
                                            const pl_shape *shape,
                                            const pl_config *config,
                                            pl_gpt_purpose purpose,
                                            pl_heap *heap, pl_error *err);
+
+/* Sums of groups that an update keeps beside its gradients: log2(groups). */
+size_t pl_gpt_digits(size_t groups);
 
 /* Builds and places. All memory is `heap`'s. Evaluation, sampling and saving
  * are shrunk (eval_micro, prefill, slice_bytes) until they add no byte to

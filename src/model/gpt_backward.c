@@ -65,7 +65,8 @@ void pl_build_mid_backward(builder *b, int layer, block *k, flow *g)
 void pl_build_att_backward(builder *b, int layer, block *k, flow *g)
 {
     pl_buffer_id dqkv = pl_build_flow(b, layer, g, STAGE_ATT);
-    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_BWD);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_BWD,
+                                            dqkv);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION_BWD, layer,
                                      PL_DROP_ATTENTION);
     step->heads = b->s->H;

@@ -78,9 +78,10 @@ pl_buffer_id pl_build_flow(builder *b, int layer, flow *g, stage id)
 {
     PL_CHECK(stages[id].gradient != NULL);
     if (g->d[id] == PL_NO_BUFFER)
-        g->d[id] = pl_build_buffer(
-            b, layer, stages[id].gradient, PL_CLASS_TRANSIENT, PL_F32,
-            b->chunk ? b->chunk : b->rows, pl_dim_size(b->s, stages[id].dim));
+        g->d[id] = pl_build_buffer(b, layer, stages[id].gradient,
+                                   PL_CLASS_TRANSIENT, b->gpt->layout.dtype,
+                                   b->chunk ? b->chunk : b->rows,
+                                   pl_dim_size(b->s, stages[id].dim));
     return g->d[id];
 }
 
@@ -149,8 +150,8 @@ static pl_buffer_id behind_dropout(builder *b, int layer, branch which,
     if (b->dropout <= 0.0)
         return dx;
     pl_buffer_id dy = pl_build_buffer(b, layer, branches[which].dy,
-                                      PL_CLASS_TRANSIENT, PL_F32, b->rows,
-                                      b->s->C);
+                                      PL_CLASS_TRANSIENT, b->gpt->layout.dtype,
+                                      b->rows, b->s->C);
     pl_step *step = pl_build_dropped(b, PL_OP_DROP, layer,
                                      branches[which].site);
     step->cols = b->s->C;

@@ -137,14 +137,18 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
     }
 }
 
-pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op)
+pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
+                              pl_buffer_id result)
 {
     pl_step step = pl_step_make(op);
     step.rows = b->rows;
     step.T = b->T;
     step.heads = b->s->H;
     step.inner = b->s->D;
-    const pl_extent room = pl_device_scratch(&b->gpt->layout.device, &step);
+    const pl_dtype dtype = b->graph->status ? PL_F32
+                                            : b->graph->buffers[result].dtype;
+    const pl_extent room = pl_device_scratch(&b->gpt->layout.device, &step,
+                                             dtype);
     if (room.rows == 0)
         return PL_NO_BUFFER;
     return pl_build_buffer(b, layer, "attention.scratch", PL_CLASS_TRANSIENT,

@@ -132,9 +132,10 @@ pl_step *pl_build_dropped(builder *b, pl_op op, int layer, unsigned site);
 void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
                                pl_buffer_id x, pl_buffer_id dy);
 
-/* Scratch for a step of attention, an `op`; PL_NO_BUFFER where the device needs
- * none. */
-pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op);
+/* Scratch for a step of attention, an `op` that writes `result`; PL_NO_BUFFER
+ * where the device needs none. */
+pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
+                              pl_buffer_id result);
 
 /* ---- gpt_block.c: what the tables say ---- */
 
@@ -167,6 +168,11 @@ pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens);
 /* y = the norm of x by ln_f, with its statistics. */
 pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
                           pl_buffer_id *stats);
+
+/* ---- gpt_groups.c ---- */
+
+/* The program that adds the groups of an update, and what it keeps of them. */
+void pl_build_groups(builder *b);
 
 /* ---- gpt_norm.c ---- */
 

@@ -67,7 +67,8 @@ static void attend_cached(builder *b, int layer, block *k)
     step->inner = b->s->D;
     pl_step_arg(step, PL_ARG_CACHE_APPEND_CACHE, cache);
     pl_step_arg(step, PL_ARG_CACHE_APPEND_QKV, k->act[ACT_QKV]);
-    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_CACHED);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_CACHED,
+                                            k->act[ACT_ATT]);
     step = pl_build_step(b, PL_OP_ATTENTION_CACHED, layer);
     step->heads = b->s->H;
     step->inner = b->s->D;
@@ -85,7 +86,8 @@ void pl_build_att(builder *b, int layer, block *k)
         return;
     }
     pl_build_act(b, layer, k, ACT_LSE);
-    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION);
+    pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION,
+                                            k->act[ACT_ATT]);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION, layer,
                                      PL_DROP_ATTENTION);
     step->heads = b->s->H;

@@ -1,4 +1,5 @@
 /* layout.c: the literal layout of a config, before anything is shrunk. */
+#include "base/check.h"
 #include "device/choose.h"
 #include "kernels/kernels.h"
 #include "model/gpt.h"
@@ -15,9 +16,9 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t chunk_rows(size_t V)
+static size_t chunk_rows(size_t V, pl_dtype dtype)
 {
-    size_t rows = CHUNK_BYTES / sizeof(float) / V;
+    size_t rows = CHUNK_BYTES / pl_dtype_bytes(dtype) / V;
     return rows > CHUNK_LEAST_ROWS ? rows : CHUNK_LEAST_ROWS;
 }
 
@@ -51,32 +52,44 @@ static const pl_dtype dtypes[] = { [PL_DTYPE_FLOAT32] = PL_F32,
                                    [PL_DTYPE_BFLOAT16] = PL_BF16,
                                    [PL_DTYPE_FLOAT16] = PL_F16 };
 
+pl_dtype pl_layout_dtype(const pl_config *config)
+{
+    return dtypes[config->dtype];
+}
+
 pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                              const pl_config *config, pl_gpt_purpose purpose,
                              pl_heap *heap, pl_error *err)
 {
-    size_t batch = (size_t)config->batch_size;
+    size_t batch_size = (size_t)config->batch_size,
+           sequences = batch_size * (size_t)config->gradient_accumulation_steps,
+           groups = (size_t)config->gradient_groups;
+    /* to the tied embedding a group within a batch is a batch of its own */
+    size_t batch = smaller(batch_size, sequences / groups);
     size_t eval_batch = config->eval_batch_size != PL_NONE
                             ? (size_t)config->eval_batch_size
-                            : batch;
+                            : batch_size;
     size_t eval_T = config->eval_block_size != PL_NONE
                         ? (size_t)config->eval_block_size
                         : shape->T;
 
+    PL_CHECK((int64_t)groups <= pl_config_most_groups(config));
     *layout = (pl_gpt_layout){
         .purpose = purpose,
         .batch = batch,
+        .batches = sequences / batch,
+        .groups = groups,
         .micro = batch,
         .eval_T = eval_T,
         /* more rows than training's would only have to be shrunk again */
         .eval_micro = smaller(eval_batch, batch * (shape->T / eval_T)),
-        .chunk_rows = chunk_rows(shape->V),
+        .chunk_rows = chunk_rows(shape->V, pl_layout_dtype(config)),
         .mlp_rows = MLP_ROWS,
         .prefill = shape->T,
         .slice_bytes = SLICE_BYTES,
         .pack_columns = PL_GEMM_COLUMNS,
         .dropout = config->dropout,
-        .dtype = dtypes[config->dtype],
+        .dtype = pl_layout_dtype(config),
         .weights = config->weights == PL_WEIGHTS_BF16 ? PL_BF16 : PL_F32,
         .moments = config->optimizer_state == PL_OPTIMIZER_STATE_8BIT
                        ? PL_MOMENTS_8BIT

@@ -13,12 +13,19 @@
  */
 #define PL_LOOKS_QUIET 0.9
 
+/* What is known of an op from one look, the least first. */
+typedef enum pl_look_grade {
+    PL_LOOK_DISTURBED, /* long, but what disturbed it may be most of that */
+    PL_LOOK_BRIEF,     /* too short to tell that it is slower than was known */
+    PL_LOOK_LONG,
+} pl_look_grade;
+
 typedef struct pl_looks {
     int count;
     double per_second[PL_OP_COUNT]; /* the best; 0: not seen */
-    int brief[PL_OP_COUNT];         /* it was never seen for long enough */
-    double barrier_seconds;         /* the least; 0: not seen */
-    double quiet;                   /* of the quietest of them */
+    pl_look_grade grade[PL_OP_COUNT];
+    double barrier_seconds; /* the least; 0: not seen */
+    double quiet;           /* of the quietest of them */
 } pl_looks;
 
 /* Adds one measurement: what was seen, and how much of the time was ours (from

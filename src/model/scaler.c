@@ -5,14 +5,27 @@
 
 static const double largest = 0x1p24;
 
-pl_scaler pl_scaler_make(int active)
+/* The power of two next to `x` >= 1, by ratio: the upper one from sqrt(2) times
+ * the lower one on. */
+static double power_next_to(double x)
 {
-    return (pl_scaler){ .scale = active ? 65536.0 : 1.0, .active = active };
+    double power = 1.0;
+    while (x * x >= 2.0 * power * power)
+        power *= 2.0;
+    return power;
+}
+
+pl_scaler pl_scaler_make(pl_dtype dtype, double tokens)
+{
+    if (dtype == PL_F16)
+        return (pl_scaler){ .scale = 65536.0, .adaptive = 1 };
+    return (pl_scaler){ .scale = dtype == PL_BF16 ? power_next_to(tokens)
+                                                  : 1.0 };
 }
 
 int pl_scaler_update(pl_scaler *scaler, int skipped)
 {
-    if (!scaler->active)
+    if (!scaler->adaptive)
         return 0;
     if (skipped) {
         int room = scaler->scale > 1.0;

@@ -1,7 +1,6 @@
 /* schedule.c: see schedule.h. */
 #include "model/schedule.h"
-
-#include <math.h>
+#include "base/exact.h"
 
 double pl_schedule_rate(const pl_config *config, uint64_t step)
 {
@@ -16,6 +15,6 @@ double pl_schedule_rate(const pl_config *config, uint64_t step)
     if (at > end || end <= warm)
         return config->min_lr;
     double way = (at - warm) / (end - warm);
-    double share = 0.5 * (1.0 + cos(pi * way));
+    double share = 0.5 * (1.0 + pl_exact_cos(pi * way));
     return config->min_lr + share * (config->learning_rate - config->min_lr);
 }

@@ -72,6 +72,7 @@ typedef struct pl_buffer {
 
 #define PL_PROGRAM_TABLE(X)                                                    \
     X(PL_TRAIN, "train")                                                       \
+    X(PL_ADD_GROUPS, "groups")                                                 \
     X(PL_UPDATE_WEIGHTS, "update")                                             \
     X(PL_EVAL, "eval")                                                         \
     X(PL_SAMPLE, "sample")                                                     \
@@ -86,9 +87,9 @@ typedef enum pl_program_id {
 
 const char *pl_program_name(pl_program_id program);
 
-/* The first `loop_steps` steps are repeated (once per micro-batch), the rest
- * run once afterwards. A buffer that a loop hands on, to its next round or to
- * the rest, lives through the whole loop. */
+/* The first `loop_steps` steps are repeated (once per micro-batch, or per carry
+ * of the groups' counter), the rest run once afterwards. A buffer that a loop
+ * hands on, to its next round or to the rest, lives through the whole loop. */
 typedef struct pl_program {
     pl_step *steps;
     size_t n_steps, capacity, loop_steps;

@@ -42,7 +42,8 @@ enum {
     PL_STEP_GRADIENT = 4,  /* leave dlogits behind */
     PL_STEP_RUN_ROWS = 8,  /* rows and position are read from controls */
     PL_STEP_LAST_ROW = 16, /* one row, the last of x's such rows */
-    /* weights kept as float32 are rounded as they are read */
+    /* operands kept as float32 are rounded as they are read: a MATMUL's
+     * weights, both operands of the other products */
     PL_STEP_ROUND_BF16 = 32,
     PL_STEP_ROUND_F16 = 64,
     PL_STEP_GELU = 128, /* y itself becomes GELU(y) */
@@ -95,8 +96,8 @@ enum { PL_OUTCOME_BYTES = 12 };
       2.0 * (rows + PL_PACKING_ROWS) * cols * inner, 80e9)                     \
     X(MATMUL_T, "matmul.t", PL_ROWS | PL_COLS | PL_INNER, PL_STEP_PRODUCT,     \
       2.0 * (rows + PL_PACKING_ROWS) * cols * inner, 80e9)                     \
-    X(MATMUL_DW, "matmul.dw", PL_ROWS | PL_COLS | PL_INNER, 0,                 \
-      2.0 * rows * cols * inner, 80e9)                                         \
+    X(MATMUL_DW, "matmul.dw", PL_ROWS | PL_COLS | PL_INNER,                    \
+      PL_STEP_ROUND_BF16 | PL_STEP_ROUND_F16, 2.0 * rows * cols * inner, 80e9) \
     X(COLUMN_SUM, "column.sum", PL_ROWS | PL_COLS, 0, rows * cols, 2.0e9)      \
     X(ATTENTION, "attention",                                                  \
       PL_ROWS | PL_T | PL_HEADS | PL_INNER | PL_DROPOUT, 0,                    \
@@ -121,6 +122,8 @@ enum { PL_OUTCOME_BYTES = 12 };
     X(CLIP, "clip", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(ADAMW, "adamw", PL_ROWS | PL_FIRST | PL_TENSOR, PL_STEP_DECAY, rows,     \
       0.7e9)                                                                   \
+    X(ADD, "add", PL_ROWS, 0, rows, 1.0e9)                                     \
+    X(MOVE, "move", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(FETCH, "fetch", 0, 0, 0.0, 0.0)
 
 /* The arguments of each op, in order:
@@ -154,7 +157,8 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(LAYERNORM_BWD, DWEIGHT, "dweight", PL_UPDATE, PL_NEEDED, PL_IS_F32,      \
       cols)                                                                    \
     A(LAYERNORM_BWD, DBIAS, "dbias", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, cols)  \
-    A(LAYERNORM_BWD, DY, "dy", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))   \
+    A(LAYERNORM_BWD, DY, "dy", PL_READ, PL_NEEDED, PL_IS_STORED,               \
+      (rows * cols))                                                           \
     A(LAYERNORM_BWD, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))     \
     A(LAYERNORM_BWD, STATS, "stats", PL_READ, PL_NEEDED, PL_IS_F32, 2 * rows)  \
     A(LAYERNORM_BWD, WEIGHT, "weight", PL_READ, PL_NEEDED, PL_IS_F32, cols)
@@ -170,7 +174,7 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(RMSNORM_BWD, DX, "dx", PL_UPDATE | PL_WRITE, PL_NEEDED, PL_IS_F32,       \
       (rows * cols))                                                           \
     A(RMSNORM_BWD, DWEIGHT, "dweight", PL_UPDATE, PL_NEEDED, PL_IS_F32, cols)  \
-    A(RMSNORM_BWD, DY, "dy", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))     \
+    A(RMSNORM_BWD, DY, "dy", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))  \
     A(RMSNORM_BWD, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))       \
     A(RMSNORM_BWD, RSTD, "rstd", PL_READ, PL_NEEDED, PL_IS_F32, rows)          \
     A(RMSNORM_BWD, WEIGHT, "weight", PL_READ, PL_NEEDED, PL_IS_F32, cols)
@@ -202,7 +206,7 @@ enum { PL_OUTCOME_BYTES = 12 };
 
 #define PL_ARGS_COLUMN_SUM(A)                                                  \
     A(COLUMN_SUM, SUM, "sum", PL_UPDATE, PL_NEEDED, PL_IS_F32, cols)           \
-    A(COLUMN_SUM, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))
+    A(COLUMN_SUM, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
 
 #define PL_ARGS_ATTENTION(A)                                                   \
     A(ATTENTION, ATT, "att", PL_WRITE, PL_NEEDED, PL_IS_STORED,                \
@@ -213,9 +217,9 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ATTENTION, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
 #define PL_ARGS_ATTENTION_BWD(A)                                               \
-    A(ATTENTION_BWD, DQKV, "dqkv", PL_WRITE, PL_NEEDED, PL_IS_F32,             \
+    A(ATTENTION_BWD, DQKV, "dqkv", PL_WRITE, PL_NEEDED, PL_IS_STORED,          \
       3 * rows * heads * inner)                                                \
-    A(ATTENTION_BWD, DATT, "datt", PL_READ, PL_NEEDED, PL_IS_F32,              \
+    A(ATTENTION_BWD, DATT, "datt", PL_READ, PL_NEEDED, PL_IS_STORED,           \
       (rows * heads * inner))                                                  \
     A(ATTENTION_BWD, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,             \
       3 * rows * heads * inner)                                                \
@@ -247,7 +251,7 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(GELU, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
 
 #define PL_ARGS_DROP(A)                                                        \
-    A(DROP, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_F32, (rows * cols))             \
+    A(DROP, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))          \
     A(DROP, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))
 
 /* The rows of the micro-batch, in those of the batch. */
@@ -256,7 +260,7 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(CARRY, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))
 
 #define PL_ARGS_CROSS_ENTROPY(A)                                               \
-    A(CROSS_ENTROPY, LOGITS, "logits", PL_UPDATE, PL_NEEDED, PL_IS_F32,        \
+    A(CROSS_ENTROPY, LOGITS, "logits", PL_UPDATE, PL_NEEDED, PL_IS_STORED,     \
       (rows * cols))                                                           \
     A(CROSS_ENTROPY, LOSS, "loss", PL_WRITE, PL_NEEDED, PL_IS_F32,             \
       first + rows)                                                            \
@@ -287,6 +291,17 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ADAMW, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, first + rows)    \
     A(ADAMW, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,              \
       PL_OUTCOME_BYTES)
+
+/* g = sums[digit] + g, where controls say which digit; a digit has `rows`
+ * elements. */
+#define PL_ARGS_ADD(A)                                                         \
+    A(ADD, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)                      \
+    A(ADD, SUMS, "sums", PL_READ, PL_NEEDED, PL_IS_F32, rows)
+
+/* sums[digit] = g, g = 0 */
+#define PL_ARGS_MOVE(A)                                                        \
+    A(MOVE, SUMS, "sums", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)               \
+    A(MOVE, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)
 
 /* What the host reads after the program, or between its steps. */
 #define PL_ARGS_FETCH(A)                                                       \

@@ -18,6 +18,7 @@
  * lifetime, by the last step), and the best one is taken. */
 #include "plan/place.h"
 #include "base/check.h"
+#include "base/units.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -240,10 +241,11 @@ static pl_status check_sizes(const placer *p, pl_error *err)
         if (!pl_placement_in_host(p->result, buffer) &&
             need_of(p, i) > rules->bank_bytes)
             return pl_fail(err, PL_E_MEMORY,
-                           "tensor %s has %zu bytes, and this device gives at "
-                           "most %zu at once: choose a smaller model, "
+                           "tensor %s has %s, and this device gives at most %s "
+                           "at once: choose a smaller model, "
                            "batch_size or block_size",
-                           buffer->name, buffer->bytes, rules->bank_bytes);
+                           buffer->name, pl_units_exact(buffer->bytes).text,
+                           pl_units_exact(rules->bank_bytes).text);
     }
     return PL_OK;
 }

@@ -29,23 +29,24 @@ static const char optimizer_name[] = "optimizer.safetensors";
 /* ---- tensors ---- */
 
 typedef struct kept {
-    pl_run *run;
+    const pl_gpt *gpt;
+    pl_device *device; /* NULL: only sizes are asked for */
     pl_tensors_file file;
 } kept;
 
 static void describe(void *context, size_t i, pl_tensor_info *info)
 {
     const kept *k = context;
-    *info = pl_tensors_at(&k->run->gpt, k->file, i).info;
+    *info = pl_tensors_at(k->gpt, k->file, i).info;
 }
 
 static pl_status read_tensor(void *context, size_t i, size_t at, void *out,
                              size_t bytes, pl_error *err)
 {
     const kept *k = context;
-    pl_tensors_row row = pl_tensors_at(&k->run->gpt, k->file, i);
+    pl_tensors_row row = pl_tensors_at(k->gpt, k->file, i);
     if (row.buffer != PL_NO_BUFFER)
-        return pl_device_read(k->run->device, row.buffer, at, out, bytes, err);
+        return pl_device_read(k->device, row.buffer, at, out, bytes, err);
     memset(out, 0, bytes);
     return PL_OK;
 }
@@ -54,15 +55,15 @@ static pl_tensor_source source_of(kept *k)
 {
     return (pl_tensor_source){
         .context = k,
-        .count = pl_tensors_rows(&k->run->gpt, k->file),
+        .count = pl_tensors_rows(k->gpt, k->file),
         .describe = describe,
         .read = read_tensor,
     };
 }
 
-static uint64_t bytes_of(pl_run *run, pl_tensors_file file)
+static uint64_t bytes_of(const pl_gpt *gpt, pl_tensors_file file)
 {
-    kept k = { run, file };
+    kept k = { gpt, NULL, file };
     pl_tensor_source source = source_of(&k);
     return pl_safetensors_size(&source);
 }
@@ -87,21 +88,26 @@ pl_metrics_bytes pl_checkpoint_metrics_bytes(const pl_config *config)
                                .copy = whole_pages(most.copy) };
 }
 
-uint64_t pl_checkpoint_bytes(pl_run *run)
+uint64_t pl_checkpoint_tokenizer_bytes(const pl_tokenizer_text *file,
+                                       const pl_tokenizer_text *hf)
+{
+    return whole_pages(file->bytes) + whole_pages(hf->bytes);
+}
+
+uint64_t pl_checkpoint_bytes(const pl_config *config, const pl_gpt *gpt,
+                             uint64_t tokenizer_bytes)
 {
     /* the folder, state.json and the small ones */
     uint64_t bytes = PAGE_BYTES + PL_RUN_TEXT_BYTES + SMALL_TEXTS * PAGE_BYTES;
-    bytes += whole_pages(run->tokenizer_file.bytes) +
-             whole_pages(run->hf_tokenizer.bytes) +
-             pl_checkpoint_metrics_bytes(run->config).copy;
-    return bytes + whole_pages(bytes_of(run, PL_TENSORS_MODEL)) +
-           whole_pages(bytes_of(run, PL_TENSORS_OPTIMIZER));
+    bytes += tokenizer_bytes + pl_checkpoint_metrics_bytes(config).copy;
+    return bytes + whole_pages(bytes_of(gpt, PL_TENSORS_MODEL)) +
+           whole_pages(bytes_of(gpt, PL_TENSORS_OPTIMIZER));
 }
 
-const char *pl_checkpoint_largest(pl_run *run, uint64_t *bytes)
+const char *pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes)
 {
-    const uint64_t model = bytes_of(run, PL_TENSORS_MODEL);
-    const uint64_t optimizer = bytes_of(run, PL_TENSORS_OPTIMIZER);
+    const uint64_t model = bytes_of(gpt, PL_TENSORS_MODEL);
+    const uint64_t optimizer = bytes_of(gpt, PL_TENSORS_OPTIMIZER);
     *bytes = model > optimizer ? model : optimizer;
     return model > optimizer ? model_name : optimizer_name;
 }
@@ -119,7 +125,7 @@ static pl_status write_tensors(writing *w, const char *name,
                                pl_tensors_file file, pl_error *err)
 {
     pl_run *run = w->run;
-    kept k = { run, file };
+    kept k = { &run->gpt, run->device, file };
     pl_tensor_source source = source_of(&k);
     char path[PL_PATH_BYTES];
     pl_hash hash;

@@ -42,12 +42,16 @@ PL_MUST_CHECK pl_status pl_checkpoint_save(pl_run *run, pl_error *err);
 
 /* The most bytes that a checkpoint of this run takes on a disk: every file in
  * whole pages. */
-uint64_t pl_checkpoint_bytes(pl_run *run);
+uint64_t pl_checkpoint_bytes(const pl_config *config, const pl_gpt *gpt,
+                             uint64_t tokenizer_bytes);
+/* That of the tokenizer's files. */
+uint64_t pl_checkpoint_tokenizer_bytes(const pl_tokenizer_text *file,
+                                       const pl_tokenizer_text *hf);
 /* Likewise its metrics, those in out_dir too. */
 pl_metrics_bytes pl_checkpoint_metrics_bytes(const pl_config *config);
 
 /* The larger of its two files of tensors: its name, and its bytes. */
-const char *pl_checkpoint_largest(pl_run *run, uint64_t *bytes);
+const char *pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes);
 
 /* The JSON files, into run->text; *bytes without the zero. */
 PL_MUST_CHECK pl_status pl_checkpoint_state_text(pl_run *run, size_t *bytes,

@@ -59,7 +59,7 @@ pl_status pl_checkpoint_state_text(pl_run *run, size_t *bytes, pl_error *err)
     pl_json_text_real(&j, "val_loss", run->val_loss);
     pl_json_text_real(&j, "best_val_loss", run->best_val_loss);
     pl_json_text_whole(&j, "skipped", run->skipped);
-    if (run->scaler.active) {
+    if (run->scaler.adaptive) {
         pl_json_text_real(&j, "loss_scale", run->scaler.scale);
         pl_json_text_whole(&j, "loss_scale_updates", run->scaler.good);
     }
@@ -103,7 +103,7 @@ static pl_status want_scaler(const json_t *root, pl_scaler *scaler,
 {
     const json_t *scale = json_object_get(root, "loss_scale");
     size_t good = 0;
-    *scaler = pl_scaler_make(scale != NULL);
+    *scaler = pl_scaler_make(scale ? PL_F16 : PL_F32, 1.0);
     if (!scale)
         return PL_OK;
     pl_status status = want_size(root, "loss_scale_updates", &good, path, err);

@@ -84,10 +84,10 @@ pl_status pl_convert_room(pl_convert *convert, const char *path, uint64_t bytes,
     pl_status status = pl_disk_free_bytes(path, &room, err);
     if (!status && room < bytes)
         status = pl_fail(err, PL_E_IO,
-                         "%s needs %s (%" PRIu64 " bytes), its disk has %s "
-                         "left (%" PRIu64 " bytes)",
-                         pl_path_shown(path), pl_units_bytes(bytes).text, bytes,
-                         pl_units_bytes(room).text, room);
+                         "%s needs %s (%s), its disk has %s left (%s)",
+                         pl_path_shown(path), pl_units_bytes(bytes).text,
+                         pl_units_exact(bytes).text, pl_units_bytes(room).text,
+                         pl_units_exact(room).text);
     convert->total_bytes = bytes;
     return status;
 }

@@ -12,6 +12,7 @@ typedef struct pl_update_event {
     double learning_rate, grad_norm;
     int skipped;       /* loss or gradients were not finite */
     double loss_scale; /* of the next update: smaller after an overflow */
+    int arithmetic;    /* a pl_arithmetic: whose bits these are */
     int diverged;      /* and no loss scale can be blamed for that */
 } pl_update_event;
 

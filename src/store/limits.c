@@ -1,6 +1,7 @@
 /* limits.c: see limits.h. */
 #include "store/limits.h"
 #include "base/file.h"
+#include "base/units.h"
 #include "store/checkpoint.h"
 
 #include <inttypes.h>
@@ -15,24 +16,24 @@ static pl_status check_size(pl_run *run, pl_error *err)
 {
     const uint64_t limit = pl_file_limit_bytes();
     uint64_t bytes;
-    const char *name = pl_checkpoint_largest(run, &bytes);
+    const char *name = pl_checkpoint_largest(&run->gpt, &bytes);
     if (bytes > limit)
-        return pl_fail(err, PL_E_IO,
-                       "a checkpoint's %s has %" PRIu64
-                       " bytes, and this process may write files of at most "
-                       "%" PRIu64 " (ulimit -f): no save would succeed. Raise "
-                       "the limit (ulimit -f unlimited)",
-                       name, bytes, limit);
+        return pl_fail(
+            err, PL_E_IO,
+            "a checkpoint's %s has %s, and this process may write files of at "
+            "most %s (ulimit -f): no save would succeed. Raise "
+            "the limit (ulimit -f unlimited)",
+            name, pl_units_exact(bytes).text, pl_units_exact(limit).text);
     const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(run->config);
     const uint64_t most = metrics.lines > metrics.events ? metrics.lines
                                                          : metrics.events;
     if (most > limit)
         pl_log_say(run->log, PL_LOG_WARN,
-                   "this process may write files of at most %" PRIu64
-                   " bytes (ulimit -f), and the metrics of this run can have "
-                   "%" PRIu64 ": they may end before the run does. Checkpoints "
+                   "this process may write files of at most %s (ulimit -f), "
+                   "and the metrics of this run can have %s: they may end "
+                   "before the run does. Checkpoints "
                    "fit. Raise the limit (ulimit -f unlimited)",
-                   limit, most);
+                   pl_units_exact(limit).text, pl_units_exact(most).text);
     return PL_OK;
 }
 

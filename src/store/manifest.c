@@ -2,6 +2,7 @@
 #include "store/manifest.h"
 #include "base/check.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "format/jsontext.h"
 #include "store/metrics.h"
 
@@ -184,9 +185,9 @@ static pl_status check_file(const pl_manifest_file *want, const char *folder,
     if (status)
         return status;
     if (pl_file_size(&file) != want->bytes)
-        status = pl_fail(err, PL_E_FORMAT,
-                         "%s has %" PRIu64 " bytes, the manifest says %" PRIu64,
-                         path, pl_file_size(&file), want->bytes);
+        status = pl_fail(err, PL_E_FORMAT, "%s has %s, the manifest says %s",
+                         path, pl_units_exact(pl_file_size(&file)).text,
+                         pl_units_exact(want->bytes).text);
     pl_hash_begin(&hash);
     if (!status)
         status = sum_file(&file, memory, &hash, err);

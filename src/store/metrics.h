@@ -30,6 +30,7 @@
     X("grad_norm", e->grad_norm)                                               \
     X("loss_scale", e->loss_scale)                                             \
     X("skipped", e->skipped)                                                   \
+    X("arithmetic", e->arithmetic)                                             \
     X("step_ms", e->step_ms)
 #define PL_METRICS_OF_EVAL(X)                                                  \
     X("train_loss", e->train.loss)                                             \

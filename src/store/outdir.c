@@ -1,5 +1,6 @@
 /* outdir.c: see outdir.h. */
 #include "store/outdir.h"
+#include "base/units.h"
 #include "store/metrics.h"
 
 #include <ctype.h>
@@ -8,9 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SAVING   ".saving"
-#define REMOVING ".removing"
 
 enum { MOST_NUMBERED = 9999 };
 
@@ -131,14 +129,15 @@ static pl_status check_room(const pl_outdir *outdir, pl_outdir_need need,
     want = have + 1 < want ? want - have : 1;
     if (room < metrics || (room - metrics) / want < need.checkpoint_bytes)
         return pl_fail(err, PL_E_IO,
-                       "%s: a checkpoint takes %" PRIu64 " bytes, and the run "
-                       "needs room for %zu (the newest, the best, keep = %zu, "
-                       "and one while it is written), and %" PRIu64
-                       " for the metrics of max_iters updates; the disk has "
-                       "%" PRIu64 " left. Make room, lower keep or max_iters, "
+                       "%s: a checkpoint takes %s, and the run needs room for "
+                       "%zu (the newest, the best, keep = %zu, "
+                       "and one while it is written), and %s for the metrics "
+                       "of max_iters updates; the disk has %s left. Make room, "
+                       "lower keep or max_iters, "
                        "or choose another out_dir",
-                       outdir->path, need.checkpoint_bytes, want, outdir->keep,
-                       metrics, room);
+                       outdir->path, pl_units_bytes(need.checkpoint_bytes).text,
+                       want, outdir->keep, pl_units_bytes(metrics).text,
+                       pl_units_bytes(room).text);
     return PL_OK;
 }
 
@@ -175,9 +174,9 @@ pl_status pl_outdir_open(pl_outdir *outdir, const char *path, size_t keep,
     if (!status)
         status = pl_outdir_mend(outdir, use, err);
     if (!status)
-        status = clean(outdir, SAVING, err);
+        status = clean(outdir, PL_OUTDIR_SAVING, err);
     if (!status)
-        status = clean(outdir, REMOVING, err);
+        status = clean(outdir, PL_OUTDIR_REMOVING, err);
     if (!status)
         status = check_place(outdir, PL_OUTDIR_LATEST, err);
     if (!status)
@@ -209,9 +208,9 @@ pl_status pl_outdir_begin(pl_outdir *outdir, char folder[PL_PATH_BYTES],
 {
     pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_REMAKE, err);
     if (!status)
-        status = clean(outdir, SAVING, err);
+        status = clean(outdir, PL_OUTDIR_SAVING, err);
     if (!status)
-        status = path_of(outdir, folder, SAVING, err);
+        status = path_of(outdir, folder, PL_OUTDIR_SAVING, err);
     if (!status)
         status = pl_folder_make(folder, err);
     return status;
@@ -222,7 +221,7 @@ void pl_outdir_abandon(pl_outdir *outdir)
     /* what has its name may be another run's */
     pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_FIND, NULL);
     if (!status)
-        status = clean(outdir, SAVING, NULL);
+        status = clean(outdir, PL_OUTDIR_SAVING, NULL);
     (void)status;
 }
 
@@ -231,11 +230,11 @@ static pl_status remove_step(const pl_outdir *outdir, const char *name,
                              pl_error *err)
 {
     char from[PL_PATH_BYTES], to[PL_PATH_BYTES];
-    pl_status status = clean(outdir, REMOVING, err);
+    pl_status status = clean(outdir, PL_OUTDIR_REMOVING, err);
     if (!status)
         status = path_of(outdir, from, name, err);
     if (!status)
-        status = path_of(outdir, to, REMOVING, err);
+        status = path_of(outdir, to, PL_OUTDIR_REMOVING, err);
     if (!status)
         status = pl_file_rename(from, to, err);
     return status ? status : pl_folder_remove_flat(to, err);
@@ -381,7 +380,7 @@ pl_status pl_outdir_publish(pl_outdir *outdir, uint64_t step, double loss,
     pl_outdir_name(name, step);
     pl_status status = pl_outdir_follow(outdir, PL_OUTDIR_FIND, err);
     if (!status)
-        status = path_of(outdir, from, SAVING, err);
+        status = path_of(outdir, from, PL_OUTDIR_SAVING, err);
     if (!status)
         status = path_of(outdir, to, name, err);
     if (!status)

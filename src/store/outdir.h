@@ -24,6 +24,8 @@
 #define PL_OUTDIR_LATEST   "latest"
 #define PL_OUTDIR_BEST     "best"
 
+#define PL_OUTDIR_SAVING   ".saving"
+#define PL_OUTDIR_REMOVING ".removing"
 #define PL_OUTDIR_REPLACED ".replaced-" /* and its name */
 
 #define PL_OUTDIR_NO_STEP  UINT64_MAX
@@ -61,6 +63,11 @@ int pl_outdir_step_of(const char *name, uint64_t *step);
 
 /* Checkpoints that may be there at once, with the one that is being written. */
 size_t pl_outdir_most(size_t keep);
+
+/* What the run's own files take already, in whole pages: checkpoints, what was
+ * left of one, and metrics. 0 where there is no such folder. */
+PL_MUST_CHECK pl_status pl_outdir_held_bytes(const char *path, uint64_t *bytes,
+                                             pl_error *err);
 
 /* Makes the folder and holds its lock. `path` and `log` are borrowed, and
  * `outdir` may not be copied. */

@@ -3,6 +3,7 @@
 #include "text/bpe_model.h"
 
 #include "base/check.h"
+#include "base/units.h"
 
 #include <string.h>
 
@@ -266,9 +267,9 @@ static pl_status grow_tree(pl_bpe *bpe, const char *name, pl_heap *heap,
         most += bpe->entries[bpe->ids[rank]].length - 1u;
     if (most > PL_BPE_MAX_NODES)
         return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s: its tokens have %zu bytes together; %d are "
-                       "supported",
-                       name, most, PL_BPE_MAX_NODES);
+                       "%s: its tokens have %s together; %s are supported",
+                       name, pl_units_exact(most).text,
+                       pl_units_exact(PL_BPE_MAX_NODES).text);
     pl_status status = pl_heap_take(heap, &bpe->shorter, bpe->rank_count,
                                     sizeof *bpe->shorter, err);
     if (!status)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/threads.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "text/pretok.h"
 
@@ -33,8 +34,8 @@ static pl_status check_specials(const pl_bpe_train_options *options,
             !pl_utf8_is_valid(text, bytes))
             return pl_fail(err, PL_E_CONFIG,
                            "the special token \"%.40s\" must be valid UTF-8 "
-                           "of 2 to %d bytes",
-                           text, PL_BPE_TOKEN_BYTES);
+                           "of 2 to %s",
+                           text, pl_units_exact(PL_BPE_TOKEN_BYTES).text);
         for (size_t k = 0; k < i; k++)
             if (strcmp(options->specials[k], text) == 0)
                 return pl_fail(err, PL_E_CONFIG,
@@ -59,10 +60,11 @@ static pl_status check_options(const pl_bpe_train_options *options,
                        PL_BPE_MAX_VOCAB);
     if (options->memory_bytes / threads < PL_BPE_MIN_SHARE_BYTES)
         return pl_fail(err, PL_E_MEMORY,
-                       "%zu bytes of memory are too few to train a tokenizer "
-                       "with %d threads: give %zu or use fewer threads",
-                       options->memory_bytes, options->threads,
-                       threads * PL_BPE_MIN_SHARE_BYTES);
+                       "%s of memory are too few to train a tokenizer with %d "
+                       "threads: give %s or use fewer threads",
+                       pl_units_bytes(options->memory_bytes).text,
+                       options->threads,
+                       pl_units_bytes(threads * PL_BPE_MIN_SHARE_BYTES).text);
     return check_specials(options, err);
 }
 
@@ -397,9 +399,9 @@ pl_status pl_bpe_counter_add(pl_bpe_counter *counter, int ith, const char *text,
             key = pl_run_long_key(text + at, length);
         else
             return pl_fail(err, PL_E_UNSUPPORTED,
-                           "a piece of %zu bytes without a break is more than "
-                           "a tokenizer is trained on",
-                           length);
+                           "a piece of %s without a break is more than a "
+                           "tokenizer is trained on",
+                           pl_units_bytes(length).text);
         pl_run_count *slot = slot_of(&worker->table, key, text + at, length);
         worker->piece_count++;
         if (slot && slot->count > 0) {

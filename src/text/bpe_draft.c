@@ -2,6 +2,7 @@
 #include "text/bpe_draft.h"
 
 #include "base/check.h"
+#include "base/units.h"
 #include "text/bpe_read.h"
 
 #include <string.h>
@@ -48,8 +49,9 @@ pl_status pl_bpe_draft_add(pl_bpe_draft *draft, int64_t id, const char *bytes,
                        draft->name, (long long)id);
     if (length == 0 || length > PL_BPE_TOKEN_BYTES)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: token %lld has %zu bytes; 1 to %d are possible",
-                       draft->name, (long long)id, length, PL_BPE_TOKEN_BYTES);
+                       "%s: token %lld has %s; 1 to %d are possible",
+                       draft->name, (long long)id, pl_units_exact(length).text,
+                       PL_BPE_TOKEN_BYTES);
     PL_CHECK(length <= draft->text_capacity - draft->text_bytes);
     entry->offset = (uint32_t)draft->text_bytes;
     entry->length = (uint16_t)length;
@@ -80,8 +82,8 @@ static pl_status unknown(const pl_bpe_draft *draft, size_t place,
         memcpy(hex + 3 * 16, " ...", sizeof " ...");
     return pl_fail(err, PL_E_FORMAT,
                    "%s: merge %zu names a token that the vocabulary doesn't "
-                   "have: the %zu bytes%s",
-                   draft->name, place, bytes, hex);
+                   "have: %s,%s",
+                   draft->name, place, pl_units_exact(bytes).text, hex);
 }
 
 pl_status pl_bpe_draft_merge(pl_bpe_draft *draft, size_t place,
@@ -93,9 +95,9 @@ pl_status pl_bpe_draft_merge(pl_bpe_draft *draft, size_t place,
     pl_bpe_merge merge;
     if (left_bytes + right_bytes > PL_BPE_TOKEN_BYTES)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: merge %zu makes a token of %zu bytes; %d are "
-                       "possible",
-                       draft->name, place, left_bytes + right_bytes,
+                       "%s: merge %zu makes a token of %s; %d are possible",
+                       draft->name, place,
+                       pl_units_exact(left_bytes + right_bytes).text,
                        PL_BPE_TOKEN_BYTES);
     memcpy(made, left, left_bytes);
     memcpy(made + left_bytes, right, right_bytes);

@@ -4,6 +4,7 @@
 #include "text/bpe_pairs.h"
 
 #include "base/check.h"
+#include "base/units.h"
 #include "text/bpe_model.h"
 
 #include <string.h>
@@ -35,8 +36,8 @@ static pl_status take_list(pl_pairs *p, pl_heap *home, void *list, size_t bytes,
                    p->queue_heap.taken_bytes;
     if (taken > p->limit_bytes || bytes > p->limit_bytes - taken)
         return pl_fail(err, PL_E_MEMORY,
-                       "the pairs need more than the %zu bytes they may have",
-                       p->limit_bytes);
+                       "the pairs need more than the %s they may have",
+                       pl_units_bytes(p->limit_bytes).text);
     if (taken + bytes > p->peak_bytes)
         p->peak_bytes = taken + bytes;
     *home = pl_heap_make(bytes);

@@ -1,6 +1,7 @@
 /* bpe_ranks.c: reads OpenAI's ranks; see bpe_read.h. */
 #include "text/bpe_read.h"
 
+#include "base/units.h"
 #include "text/bpe_draft.h"
 
 #include <string.h>
@@ -196,8 +197,8 @@ static pl_status add_tokens(pl_bpe_draft *draft, const char *text, size_t bytes,
             return status;
         if (each.token_bytes > (PL_BPE_TOKEN_BYTES + 2) / 3 * 4)
             return pl_fail(err, PL_E_FORMAT,
-                           "%s:%zu: the token is longer than %d bytes", in.name,
-                           in.number, PL_BPE_TOKEN_BYTES);
+                           "%s:%zu: the token is longer than %s", in.name,
+                           in.number, pl_units_exact(PL_BPE_TOKEN_BYTES).text);
         long length = decode_base64(each.token, each.token_bytes, token);
         if (length < 0)
             return bad_line(&in, "the token isn't base64", err);

@@ -9,6 +9,7 @@
 #include "text/bpe_train.h"
 
 #include "base/check.h"
+#include "base/units.h"
 #include "text/bpe_count.h"
 #include "text/bpe_draft.h"
 #include "text/bpe_pairs.h"
@@ -437,11 +438,12 @@ static pl_status too_many(const totals *sum, const pl_bpe_train_options *o,
 {
     return pl_fail(err, PL_E_MEMORY,
                    "the text has %llu different pieces: the pairs in them "
-                   "need more than the %zu bytes that there are. Raise "
-                   "--memory to %zu MB, lower --vocab_size or train on a part "
+                   "need more than the %s that there are. Raise --memory to "
+                   "%s, lower --vocab_size or train on a part "
                    "of the text",
-                   (unsigned long long)sum->unique, o->memory_bytes,
-                   2 * o->memory_bytes / 1000000 + 1);
+                   (unsigned long long)sum->unique,
+                   pl_units_bytes(o->memory_bytes).text,
+                   pl_units_bytes(2 * o->memory_bytes).text);
 }
 
 /* ---- the vocabulary ---- */

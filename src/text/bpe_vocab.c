@@ -2,6 +2,7 @@
  * from printable characters to bytes. */
 #include "text/bpe_read.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "text/bpe_json.h"
 
@@ -34,8 +35,9 @@ static pl_status not_bytes(const char *name, const char *what, long long place,
     shown = (int)pl_utf8_whole_bytes(key, (size_t)shown);
     return pl_fail(err, PL_E_FORMAT,
                    "%s: %s %lld: \"%.*s\" isn't written in byte-level BPE's "
-                   "characters (a blank is \"Ġ\"), or is longer than %d bytes",
-                   name, what, place, shown, key, PL_BPE_TOKEN_BYTES);
+                   "characters (a blank is \"Ġ\"), or is longer than %s",
+                   name, what, place, shown, key,
+                   pl_units_exact(PL_BPE_TOKEN_BYTES).text);
 }
 
 pl_status pl_bpe_json_measure(json_t *vocab, const char *name, int64_t *largest,

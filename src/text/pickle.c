@@ -1,7 +1,7 @@
 /* pickle.c: see pickle.h. A stack machine with bounded stack, memo and dicts,
  * which live in a heap of their own until the end. Opens no file. */
 #include "text/pickle.h"
-
+#include "base/units.h"
 #include "base/utf8.h"
 #include "text/pickle_opcode.h"
 
@@ -483,9 +483,9 @@ static pl_status run(machine *m)
             return status;
     }
     return pl_fail(m->err, PL_E_FORMAT,
-                   "%s: the pickle ends after %zu bytes without STOP. It may "
+                   "%s: the pickle ends after %s without STOP. It may "
                    "be cut off: make or copy it again",
-                   m->name, m->bytes);
+                   m->name, pl_units_exact(m->bytes).text);
 }
 
 /* ---- from dicts to a vocabulary ---- */
@@ -557,8 +557,7 @@ static pl_status make_tokenizer(machine *m, pl_tokenizer *tokenizer,
           stoi = get_item(m, STOI);
     uint32_t *codes, *inverse;
     if (size.kind != AN_INT || itos.kind != A_DICT || stoi.kind != A_DICT)
-        return wrong(m, "it needs vocab_size, a number, and the dicts itos "
-                        "and stoi");
+        return wrong(m, "it needs vocab_size (a number), dicts itos and stoi");
     if (size.number < 1 || size.number > PL_TOKENIZER_MAX_VOCAB)
         return wrong(m, "vocab_size must be between 1 and 65536");
     size_t count = (size_t)size.number;
@@ -585,8 +584,9 @@ pl_status pl_pickle_read_meta(pl_tokenizer *tokenizer, const void *data,
 {
     if (bytes > PL_PICKLE_MAX_BYTES)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: %zu bytes are more than the %d of a vocabulary",
-                       name, bytes, PL_PICKLE_MAX_BYTES);
+                       "%s: %s are more than the %s of a vocabulary", name,
+                       pl_units_exact(bytes).text,
+                       pl_units_exact(PL_PICKLE_MAX_BYTES).text);
     machine m = { .data = data,
                   .bytes = bytes,
                   .name = name,

@@ -187,11 +187,12 @@ pl_status pl_tokenizer_encode(const pl_tokenizer *tokenizer, const char *text,
                        "has GPT-2's token ids and no meta.json or meta.pkl "
                        "with a vocabulary",
                        name);
-    if (bytes > capacity)
+    const size_t most = bytes; /* a token has a byte at least */
+    if (most > capacity)
         return pl_fail(err, PL_E_USAGE,
                        "%s: up to %zu tokens are more than the %zu that "
                        "there is room for. Give a shorter text",
-                       name, bytes, capacity);
+                       name, most, capacity);
     if (tokenizer->kind == PL_TOKENIZER_BPE) {
         *count = pl_bpe_encode_plain(tokenizer->bpe, text, bytes,
                                      PL_BPE_SPECIALS_FOUND, ids);

@@ -146,10 +146,10 @@ static pl_status run_sample(pl_session *session, double *tokens,
 
 static void profile(pl_bench *bench, int on)
 {
-    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS,
-                                              PL_SAMPLE };
+    static const pl_program_id programs[] = { PL_TRAIN, PL_ADD_GROUPS,
+                                              PL_UPDATE_WEIGHTS, PL_SAMPLE };
     pl_session *session = bench->session;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         pl_device_profile(session->run.device, programs[i],
                           on ? session->step_seconds[programs[i]] : NULL);
 }
@@ -163,6 +163,8 @@ static void look_at_round(pl_bench *bench, const pl_load *from)
     pl_observed all = { .least_seconds = 0.0 };
     pl_cost_observe(&all, &session->run.gpt, PL_TRAIN,
                     session->step_seconds[PL_TRAIN], bench->loops, runs);
+    pl_cost_observe(&all, &session->run.gpt, PL_ADD_GROUPS,
+                    session->step_seconds[PL_ADD_GROUPS], runs, runs);
     pl_cost_observe(&all, &session->run.gpt, PL_UPDATE_WEIGHTS,
                     session->step_seconds[PL_UPDATE_WEIGHTS], runs, runs);
     pl_observed last = all;
@@ -177,12 +179,10 @@ static void look_at_round(pl_bench *bench, const pl_load *from)
 
 void pl_bench_begin(pl_bench *bench, pl_session *session)
 {
-    const size_t batches =
-        (size_t)session->run.config->gradient_accumulation_steps;
     *bench = (pl_bench){ .session = session, .count = -1 };
-    bench->prior_source = session->machine.rates.source;
-    bench->predicted_seconds = pl_cost_update(&session->run.gpt,
-                                              &session->machine.rates, batches);
+    bench->prior_source = pl_machine_rates(&session->machine)->source;
+    bench->predicted_seconds = pl_cost_update(
+        &session->run.gpt, pl_machine_rates(&session->machine));
 }
 
 /* Runs everything once, each between two measurements of the peak. */
@@ -191,23 +191,28 @@ static pl_status measure(pl_bench *bench, pl_bench_round *round, double *loops,
 {
     pl_session *session = bench->session;
     pl_device *device = session->run.device;
-    const double batches =
-                     (double)session->run.config->gradient_accumulation_steps,
+    const pl_dtype dtype = session->run.gpt.layout.dtype;
+    const double batches = (double)session->run.gpt.layout.batches,
                  tokens = batches * (double)session->run.gpt.layout.batch *
                           (double)session->run.shape.T,
-                 peak = pl_device_peak_flops(device);
-    double batch = 0.0, update = 0.0;
+                 peak = pl_device_peak_flops(device, dtype);
+    double batch = 0.0, carry = 0.0, update = 0.0;
     session->controls = PL_CONTROLS_NEUTRAL;
     pl_status status = run_batch(session, loops, &batch, err);
+    if (!status)
+        status = run(session, PL_ADD_GROUPS, PL_PART_LOOP, &carry, err);
+    if (!status)
+        status = run(session, PL_ADD_GROUPS, PL_PART_REST, &carry, err);
     if (!status)
         status = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, &update, err);
     if (status)
         return status;
-    round->update_seconds = batches * batch + update;
+    round->update_seconds = batches * batch +
+                            pl_cost_carries(&session->run.gpt) * carry + update;
     round->train_tokens = tokens / round->update_seconds;
-    const double then = pl_device_peak_flops(device);
+    const double then = pl_device_peak_flops(device, dtype);
     status = run_eval(session, &round->eval_tokens, err);
-    const double last = pl_device_peak_flops(device),
+    const double last = pl_device_peak_flops(device, dtype),
                  read = pl_device_read_bytes(device);
     if (!status)
         status = run_sample(session, decoded, &round->sample_tokens, err);
@@ -294,11 +299,11 @@ static void tabulate(pl_bench *bench)
 {
     const pl_session *session = bench->session;
     const pl_gpt_layout *layout = &session->run.gpt.layout;
-    const double batches =
-                     (double)session->run.config->gradient_accumulation_steps,
+    const double batches = (double)layout->batches,
                  rounds = batches * (double)(layout->batch / layout->micro),
                  runs = (double)bench->count;
     const pl_program *train = &session->run.gpt.graph.programs[PL_TRAIN];
+    const pl_program *groups = &session->run.gpt.graph.programs[PL_ADD_GROUPS];
     const pl_program *update =
         &session->run.gpt.graph.programs[PL_UPDATE_WEIGHTS];
     for (size_t i = 0; i < train->n_steps; i++) {
@@ -315,6 +320,10 @@ static void tabulate(pl_bench *bench)
     for (size_t i = 0; i < sample->n_steps; i++)
         bench->token_seconds[sample->steps[i].op] +=
             session->step_seconds[PL_SAMPLE][i] / bench->tokens;
+    for (size_t i = 0; i < groups->n_steps; i++)
+        bench->op_seconds[groups->steps[i].op] +=
+            session->step_seconds[PL_ADD_GROUPS][i] / runs *
+            pl_cost_carries(&session->run.gpt);
     for (size_t i = 0; i < update->n_steps; i++)
         bench->op_seconds[update->steps[i].op] +=
             session->step_seconds[PL_UPDATE_WEIGHTS][i] / runs;

@@ -15,6 +15,10 @@ enum {
 };
 static const double enough_seconds = 0.6, most_seconds = 2.0;
 
+static const pl_program_id programs[] = { PL_TRAIN, PL_ADD_GROUPS,
+                                          PL_UPDATE_WEIGHTS };
+enum { PROGRAMS = sizeof programs / sizeof programs[0] };
+
 static int64_t at_most(int64_t value, int64_t most)
 {
     return value < most ? value : most;
@@ -28,7 +32,8 @@ static pl_config piece_of(const pl_config *config, size_t vocab_size)
     const int64_t head = config->n_embd / config->n_head;
     piece.n_layer = 1;
     piece.batch_size = 1;
-    piece.gradient_accumulation_steps = 1;
+    piece.gradient_accumulation_steps = 2;
+    piece.gradient_groups = 2;
     piece.block_size = at_most(config->block_size, MOST_T);
     piece.eval_block_size = PL_NONE;
     piece.eval_batch_size = PL_NONE;
@@ -52,6 +57,10 @@ static pl_status train_once(pl_session *session)
     if (!status)
         status = pl_session_run(session, PL_TRAIN, PL_PART_REST, NULL);
     if (!status)
+        status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_LOOP, NULL);
+    if (!status)
+        status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_REST, NULL);
+    if (!status)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, NULL);
     return status;
 }
@@ -60,13 +69,12 @@ static pl_status train_once(pl_session *session)
  * disturbances. */
 static pl_status look_once(pl_session *session, pl_looks *looks)
 {
-    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
     static const double look_seconds = 0.05;
     const pl_gpt *gpt = &session->run.gpt;
     pl_observed seen = { .least_seconds = 0.0 };
     double runs = 0.0;
     pl_status status = PL_OK;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < PROGRAMS; i++)
         memset(session->step_seconds[programs[i]], 0,
                gpt->graph.programs[programs[i]].n_steps * sizeof(double));
     const pl_load from = pl_machine_load(&session->machine);
@@ -77,7 +85,7 @@ static pl_status look_once(pl_session *session, pl_looks *looks)
     if (status)
         return status;
     const pl_load to = pl_machine_load(&session->machine);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < PROGRAMS; i++)
         pl_cost_observe(&seen, gpt, programs[i],
                         session->step_seconds[programs[i]], runs, runs);
     pl_looks_add(looks, &seen, pl_load_quiet(&from, &to));
@@ -87,10 +95,9 @@ static pl_status look_once(pl_session *session, pl_looks *looks)
 /* Looks until one was undisturbed, but not for long. */
 static pl_status measure(pl_session *session)
 {
-    static const pl_program_id programs[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
     pl_looks looks = { .count = 0 };
     pl_status status = train_once(session); /* warms up */
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < PROGRAMS; i++)
         pl_device_profile(session->run.device, programs[i],
                           session->step_seconds[programs[i]]);
     for (double begin = pl_clock_seconds(), seconds = 0.0;
@@ -116,7 +123,8 @@ void pl_calibrate(pl_machine *machine, const pl_config *config,
                                &ignored)) {
         pl_status kept = measure(&session);
         if (!kept) {
-            machine->rates = session.machine.rates;
+            machine->rates[machine->dtype] = *pl_machine_rates(
+                &session.machine);
             kept = pl_machine_remember(machine, session.run.text,
                                        PL_RUN_TEXT_BYTES, &ignored);
         }

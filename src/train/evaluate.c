@@ -28,7 +28,7 @@ static int look(void *context, const pl_step *step)
     static const double between_looks = 0.01;
     evaluation *e = context;
     const pl_eval_watch *watch = e->watch;
-    e->pace.done += pl_cost_step(step, &e->session->machine.rates);
+    e->pace.done += pl_cost_step(step, pl_machine_rates(&e->session->machine));
     if (watch->progress && e->pace.done - e->looked >= between_looks) {
         const double now = pl_clock_seconds(), seconds = now - e->pace.begin,
                      share = pl_pace_share(&e->pace),
@@ -81,7 +81,8 @@ static evaluation begin(pl_session *session, pl_split split,
 {
     const uint64_t total = sequences_of(session->run.config);
     const double round = pl_cost_round(&session->run.gpt,
-                                       &session->machine.rates, PL_EVAL),
+                                       pl_machine_rates(&session->machine),
+                                       PL_EVAL),
                  rounds = ceil((double)total /
                                (double)session->run.gpt.layout.eval_micro);
     return (evaluation){

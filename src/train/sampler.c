@@ -1,6 +1,7 @@
 /* sampler.c: see sampler.h. */
 #include "train/sampler.h"
 #include "base/check.h"
+#include "base/exact.h"
 #include "base/rng.h"
 
 #include <math.h>
@@ -129,7 +130,8 @@ int32_t pl_sampler_choose(float *logits, size_t V, const pl_sampling *sampling,
         least = kth_largest(logits, V, sampling->top_k);
     for (size_t i = 0; i < V; i++) { /* from here on they are likelihoods */
         double above = ((double)logits[i] - most) / sampling->temperature;
-        logits[i] = logits[i] >= least ? (float)exp(above) : 0.0f;
+        logits[i] = logits[i] >= least ? (float)pl_exact_quick_exp(above)
+                                       : 0.0f;
         sum += (double)logits[i];
     }
     double rest = pl_rng_unit(words) * sum;

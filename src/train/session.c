@@ -2,13 +2,16 @@
  * config, data, plan, memory, weights. */
 #include "train/session.h"
 #include "advise/runplan.h"
+#include "base/units.h"
 #include "config/special.h"
 #include "data/shard_check.h"
 #include "device/choose.h"
+#include "store/checkpoint.h"
 #include "store/limits.h"
 #include "store/pretrained.h"
 #include "store/resume.h"
 #include "store/vocabulary_check.h"
+#include "train/medium.h"
 #include "train/session_rehearse.h"
 
 #include <math.h>
@@ -169,78 +172,54 @@ static pl_status check_values(const pl_config *config, pl_error *err)
             pl_config_value_text(config, (pl_key)key, NULL, 0) >=
                 PL_CHECKPOINT_VALUE_BYTES)
             return pl_fail(err, PL_E_CONFIG,
-                           "%s: its value is longer than the %d bytes that a "
+                           "%s: its value is longer than the %s that a "
                            "checkpoint can hold",
                            pl_key_row((pl_key)key)->name,
-                           PL_CHECKPOINT_VALUE_BYTES - 1);
+                           pl_units_exact(PL_CHECKPOINT_VALUE_BYTES - 1).text);
     return PL_OK;
 }
 
 /* ---- sessions ---- */
+
+static uint64_t tokenizer_file_bytes(const pl_session *session)
+{
+    return pl_checkpoint_tokenizer_bytes(&session->run.tokenizer_file,
+                                         &session->run.hf_tokenizer);
+}
 
 /* The plan, or the reason why there is none that fits. */
 static pl_status make_plan(pl_session *session, const pl_machine *given,
                            size_t vocab_size, pl_error *err)
 {
     pl_run_plan plan;
-    pl_machine own = *given, *machine = &own;
-    own.tokenizer_bytes = pl_tokenizer_memory_bytes(&session->run.tokenizer);
-    pl_status status = pl_run_plan_make(&plan, session->run.config, machine,
-                                        vocab_size, session->run.log,
-                                        session->run.heap, err);
+    pl_machine machine = *given;
+    pl_medium medium;
+    pl_status status = PL_OK;
+    machine.tokenizer_bytes = pl_tokenizer_memory_bytes(
+        &session->run.tokenizer);
+    if (session->run.purpose == PL_RUN_TRAINS)
+        status = pl_medium_count(&medium, &machine, session->run.config,
+                                 tokenizer_file_bytes(session), err);
     if (!status)
-        status = pl_run_plan_check(&plan, machine, err);
+        status = pl_run_plan_make(&plan, session->run.config, &machine,
+                                  vocab_size, session->run.log,
+                                  session->run.heap, err);
+    if (!status)
+        status = pl_run_plan_check(&plan, &machine, err);
     if (status)
         return status;
-    session->machine = *machine;
+    machine.files = NULL; /* it was counted */
+    session->machine = machine;
     session->reserve_bytes = plan.reserve_bytes;
-    session->run.scaler = pl_scaler_make(plan.gpt.layout.dtype == PL_F16);
+    session->files_bytes = plan.files.bytes;
+    session->run.scaler = pl_scaler_make(
+        plan.gpt.layout.dtype,
+        (double)session->run.config->batch_size *
+            (double)session->run.config->gradient_accumulation_steps *
+            (double)plan.gpt.shape.T);
     session->run.gpt = plan.gpt;
     session->run.shape = plan.gpt.shape;
     return PL_OK;
-}
-
-/* All files that a run can have at once. */
-static pl_outdir_need need_of(pl_session *session)
-{
-    const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(
-        session->run.config);
-    return (
-        pl_outdir_need){ .checkpoint_bytes = pl_checkpoint_bytes(&session->run),
-                         .metrics_bytes = most.lines + most.events };
-}
-
-/* Files in memory (tmpfs) are memory: all that will be there. Where the plan
- * leaves too little for them, it is made again for what they leave. */
-static pl_status fit_medium(pl_session *session, const pl_machine *machine,
-                            size_t vocab_size, pl_error *err)
-{
-    pl_machine rest = *machine;
-    const pl_outdir_need need = need_of(session);
-    size_t most = pl_outdir_most((size_t)session->run.config->keep);
-    uint64_t files = most * need.checkpoint_bytes + need.metrics_bytes;
-    uint64_t run = pl_session_host_bytes(session);
-    const int apart = pl_run_plan_is_apart(&session->run.gpt.layout);
-    size_t *budget = apart ? &rest.host_budget_bytes : &rest.budget_bytes;
-    const size_t all = *budget;
-    pl_disk_medium medium;
-    pl_status status = pl_disk_look(session->run.config->out_dir, &medium, err);
-    if (status || medium == PL_DISK_STORAGE || run + files <= all)
-        return status;
-    *budget -= files < all ? files : all;
-    if (!make_plan(session, &rest, vocab_size, NULL))
-        return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "out_dir %s is in memory (tmpfs): %zu checkpoints of %llu "
-                   "bytes count, and so do the %llu bytes that the metrics "
-                   "can take after max_iters = %lld; with them the run needs "
-                   "%llu of %zu bytes (%s). Choose an out_dir on a disk",
-                   session->run.config->out_dir, most,
-                   (unsigned long long)need.checkpoint_bytes,
-                   (unsigned long long)need.metrics_bytes,
-                   (long long)session->run.config->max_iters,
-                   (unsigned long long)(run + files), all,
-                   apart ? "the host's memory" : machine->budget_from);
 }
 
 /* Everything that needs no memory of the model's size. */
@@ -265,14 +244,13 @@ static pl_status open_surroundings(pl_session *session,
     if (!status)
         status = make_plan(session, machine, vocab_size, err);
     if (!status && writes)
-        status = fit_medium(session, machine, vocab_size, err);
-    if (!status && writes)
-        status = pl_outdir_open(&session->run.outdir, config->out_dir,
-                                (size_t)config->keep, need_of(session),
-                                pl_config_beginning(config) == PL_BEGIN_RESUME
-                                    ? PL_OUTDIR_RESUMED
-                                    : PL_OUTDIR_NEW,
-                                session->run.log, err);
+        status = pl_outdir_open(
+            &session->run.outdir, config->out_dir, (size_t)config->keep,
+            pl_medium_need(config, &session->run.gpt,
+                           tokenizer_file_bytes(session)),
+            pl_config_beginning(config) == PL_BEGIN_RESUME ? PL_OUTDIR_RESUMED
+                                                           : PL_OUTDIR_NEW,
+            session->run.log, err);
     if (!status && writes) {
         status = pl_limits_check(&session->run, err);
         if (status)

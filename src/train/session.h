@@ -14,6 +14,7 @@ typedef struct pl_session {
     pl_controls controls; /* of the next run: pl_session_run hands them over */
     int has_dataset;
     size_t reserve_bytes;  /* what was planned outside the arena */
+    uint64_t files_bytes;  /* and for files in memory */
     pl_machine machine;    /* its rates are learnt while training */
     double update_seconds; /* of the last update; 0: none yet */
     /* of each step while it is profiled; NULL: never */

@@ -1,6 +1,7 @@
 /* session_model.c: sessions that need a model and nothing else of a run:
  * sampling and evaluation. */
 #include "advise/runplan.h"
+#include "base/units.h"
 #include "store/checkpoint.h"
 #include "store/pretrained.h"
 #include "store/resume.h"
@@ -47,7 +48,7 @@ static size_t needed_bytes(pl_session *session, size_t more)
     session->reserve_bytes = pl_run_plan_reserve(
         &session->run.shape, &gpt->layout, pl_run_plan_host_arena(gpt), tables);
     return pl_run_plan_total(&session->run.shape, &gpt->layout,
-                             gpt->placement.arena_bytes, tables);
+                             gpt->placement.arena_bytes, tables, 0);
 }
 
 static pl_status check_budget(pl_session *session, const pl_machine *machine,
@@ -56,14 +57,14 @@ static pl_status check_budget(pl_session *session, const pl_machine *machine,
     size_t needed = needed_bytes(session, 0);
     if (needed <= machine->budget_bytes)
         return PL_OK;
-    return pl_fail(err, PL_E_MEMORY,
-                   "%s needs %zu bytes (%s), the budget is %zu (%s)", what,
-                   needed,
+    return pl_fail(err, PL_E_MEMORY, "%s needs %s (%s), the budget is %s (%s)",
+                   what, pl_units_bytes(needed).text,
                    pl_run_plan_sum_text(&session->run.gpt.layout,
                                         session->run.gpt.placement.arena_bytes,
-                                        session->reserve_bytes)
+                                        session->reserve_bytes, 0)
                        .text,
-                   machine->budget_bytes, machine->budget_from);
+                   pl_units_bytes(machine->budget_bytes).text,
+                   machine->budget_from);
 }
 
 /* ---- sampling ---- */
@@ -89,8 +90,32 @@ static pl_status check_sampling(const pl_session *session, const char *folder,
     return PL_OK;
 }
 
+/* Decoding takes as long as reading the weights does: where there is room,
+ * products find them in 16 bits. */
+static pl_status make_sampling(pl_session *session, const pl_machine *machine,
+                               pl_gpt_layout *layout, pl_error *err)
+{
+    static const pl_gpt_copy copies[] = { PL_COPY_RESIDENT, PL_COPY_NONE };
+    const int most = layout->dtype != PL_F32 && layout->weights == PL_F32;
+    size_t needed = SIZE_MAX;
+    pl_status status = PL_OK;
+    for (int i = !most; i < 2 && needed > machine->budget_bytes && !status;
+         i++) {
+        pl_heap trial = pl_heap_make(session->run.heap->limit_bytes);
+        layout->copy = copies[i];
+        status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
+                             &trial, err);
+        needed = status ? 0 : needed_bytes(session, trial.taken_bytes);
+        pl_heap_close(&trial);
+    }
+    if (!status)
+        status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
+                             session->run.heap, err);
+    return status;
+}
+
 static pl_status plan_sampling(pl_session *session, const model *m,
-                               pl_error *err)
+                               const pl_machine *machine, pl_error *err)
 {
     pl_gpt_layout layout;
     pl_status status = pl_dataset_read_tokenizer(
@@ -103,8 +128,7 @@ static pl_status plan_sampling(pl_session *session, const model *m,
                                     session->run.config, PL_PURPOSE_SAMPLING,
                                     session->run.heap, err);
     if (!status)
-        status = pl_gpt_make(&session->run.gpt, &session->run.shape, &layout,
-                             session->run.heap, err);
+        status = make_sampling(session, machine, &layout, err);
     return status;
 }
 
@@ -120,7 +144,7 @@ pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
     pl_status status = read_model(&m, folder, heap, err);
     if (status)
         return status;
-    status = plan_sampling(session, &m, err);
+    status = plan_sampling(session, &m, machine, err);
     if (!status)
         status = pl_pretrained_check(&m.weights, &session->run.gpt, err);
     if (!status)

@@ -25,6 +25,10 @@ static pl_status run_training(pl_session *session, pl_error *err)
     if (!status)
         status = pl_session_run(session, PL_TRAIN, PL_PART_REST, err);
     if (!status)
+        status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_LOOP, err);
+    if (!status)
+        status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_REST, err);
+    if (!status)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, err);
     return status;
 }
@@ -130,7 +134,7 @@ static pl_status save_and_load(pl_session *session, pl_error *err)
 
 pl_status pl_rehearse(pl_session *session, pl_error *err)
 {
-    const pl_rates *rates = &session->machine.rates;
+    const pl_rates *rates = pl_machine_rates(&session->machine);
     const double seconds = pl_cost_round(&session->run.gpt, rates, PL_TRAIN) +
                            pl_cost_round(&session->run.gpt, rates, PL_EVAL) +
                            pl_cost_round(&session->run.gpt, rates, PL_SAMPLE);

@@ -1,6 +1,7 @@
 /* trainer.c: nanoGPT's loop over programs of the step list. */
 #include "train/trainer.h"
 #include "base/clock.h"
+#include "base/exact.h"
 #include "model/schedule.h"
 #include "store/checkpoint.h"
 #include "train/pace.h"
@@ -19,8 +20,8 @@ static void set_optimizer(pl_controls *s, const pl_config *config,
     s->eps = 1e-8;
     s->weight_decay = config->weight_decay;
     s->grad_clip = (float)config->grad_clip;
-    s->correction1 = 1.0 - pow(config->beta1, t);
-    s->correction2 = 1.0 - pow(config->beta2, t);
+    s->correction1 = 1.0 - pl_exact_pow(config->beta1, t);
+    s->correction2 = 1.0 - pl_exact_pow(config->beta2, t);
 }
 
 /* An update that is under way. */
@@ -67,7 +68,7 @@ static int look(under_way *u)
 static int between_steps(void *context, const pl_step *step)
 {
     under_way *u = context;
-    u->pace.done += pl_cost_step(step, &u->session->machine.rates);
+    u->pace.done += pl_cost_step(step, pl_machine_rates(&u->session->machine));
     return look(u);
 }
 
@@ -78,20 +79,21 @@ static pl_status stopped_within(const under_way *u, pl_error *err)
 }
 
 /* PL_E_STOPPED: the update is to be given up. */
-static pl_status run_part(under_way *u, pl_part part, pl_error *err)
+static pl_status run_part(under_way *u, pl_program_id id, pl_part part,
+                          pl_error *err)
 {
     const pl_run_watch watch = { .context = u, .between = between_steps };
-    const pl_program *train = &u->session->run.gpt.graph.programs[PL_TRAIN];
-    const size_t end = part == PL_PART_LOOP ? train->loop_steps
-                                            : train->n_steps;
-    const int any = part == PL_PART_LOOP || end > train->loop_steps;
+    const pl_program *program = &u->session->run.gpt.graph.programs[id];
+    const size_t end = part == PL_PART_LOOP ? program->loop_steps
+                                            : program->n_steps;
+    const int any = part == PL_PART_LOOP || end > program->loop_steps;
     pl_run_end how;
-    pl_status status = pl_session_run_watched(u->session, PL_TRAIN, part,
-                                              &watch, &how, err);
+    pl_status status = pl_session_run_watched(u->session, id, part, &watch,
+                                              &how, err);
     if (status)
         return status;
     if (how == PL_RUN_STOPPED ||
-        (any && between_steps(u, &train->steps[end - 1])))
+        (any && between_steps(u, &program->steps[end - 1])))
         return stopped_within(u, err);
     return PL_OK;
 }
@@ -131,16 +133,35 @@ static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
     session->controls.batch_first = (uint32_t)first;
     for (size_t at = 0; at < layout->batch && !status; at += layout->micro) {
         session->controls.micro_first = (uint32_t)at;
-        status = run_part(u, PL_PART_LOOP, err);
+        status = run_part(u, PL_TRAIN, PL_PART_LOOP, err);
         u->progress.done += !status;
     }
     session->controls.micro_first = 0;
     if (!status)
-        status = run_part(u, PL_PART_REST, err);
+        status = run_part(u, PL_TRAIN, PL_PART_REST, err);
     return status ? status : add_losses(u, err);
 }
 
-/* As if the update had never begun: all that it left are gradients. */
+/* Group number `group` is in the gradients: as a binary counter carries, so are
+ * groups added (model/gpt_groups.c). After the last one the gradients are the
+ * sum of all. */
+static pl_status add_group(under_way *u, size_t group, pl_error *err)
+{
+    pl_session *session = u->session;
+    size_t digit = 0;
+    pl_status status = PL_OK;
+    for (; group >> digit & 1 && !status; digit++) {
+        session->controls.digit = (uint32_t)digit;
+        status = run_part(u, PL_ADD_GROUPS, PL_PART_LOOP, err);
+    }
+    session->controls.digit = (uint32_t)digit;
+    if (!status && group + 1 < session->run.gpt.layout.groups)
+        status = run_part(u, PL_ADD_GROUPS, PL_PART_REST, err);
+    return status;
+}
+
+/* As if the update had never begun: all that it left are gradients. Sums of
+ * groups are put by before anything is added to them. */
 static pl_status give_up_update(pl_session *session, pl_error *err)
 {
     const pl_gpt *gpt = &session->run.gpt;
@@ -155,10 +176,9 @@ static pl_status give_up_update(pl_session *session, pl_error *err)
 static under_way begin_update(pl_session *session, const pl_listener *listener)
 {
     const pl_gpt_layout *layout = &session->run.gpt.layout;
-    const size_t batches =
-        (size_t)session->run.config->gradient_accumulation_steps;
-    const double predicted = pl_cost_update(&session->run.gpt,
-                                            &session->machine.rates, batches),
+    const size_t batches = layout->batches;
+    const double predicted = pl_cost_update(
+                     &session->run.gpt, pl_machine_rates(&session->machine)),
                  took = session->update_seconds;
     return (under_way){
         .session = session,
@@ -190,14 +210,17 @@ static pl_status run_batches(under_way *u, pl_error *err)
 {
     const pl_session *session = u->session;
     const pl_config *config = session->run.config;
-    const size_t batch = session->run.gpt.layout.batch,
-                 batches = (size_t)config->gradient_accumulation_steps;
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    const size_t per_group = layout->batches / layout->groups;
     const pl_batch_key key = { .use = PL_BATCH_TRAIN,
                                .seed = (uint32_t)config->seed,
                                .step = (uint32_t)session->run.step };
     pl_status status = PL_OK;
-    for (size_t i = 0; i < batches && !status; i++)
-        status = run_batch(u, &key, i * batch, err);
+    for (size_t i = 0; i < layout->batches && !status; i++) {
+        status = run_batch(u, &key, i * layout->batch, err);
+        if (!status && (i + 1) % per_group == 0)
+            status = add_group(u, i / per_group, err);
+    }
     return status;
 }
 
@@ -244,6 +267,7 @@ static pl_status update_weights(pl_session *session,
         .learning_rate = session->controls.learning_rate,
         .grad_norm = (double)outcome.grad_norm,
         .skipped = (int)outcome.skipped,
+        .arithmetic = (int)session->run.gpt.layout.device.arithmetic,
     };
     int mended = pl_scaler_update(&session->run.scaler, event->skipped);
     event->loss_scale = session->run.scaler.scale;
@@ -361,11 +385,12 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     return PL_OK;
 }
 
-static const pl_program_id profiled[] = { PL_TRAIN, PL_UPDATE_WEIGHTS };
+static const pl_program_id profiled[] = { PL_TRAIN, PL_ADD_GROUPS,
+                                          PL_UPDATE_WEIGHTS };
 
 static void profile(pl_session *session, int on)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         double *seconds = session->step_seconds[profiled[i]];
         memset(seconds, 0,
                session->run.gpt.graph.programs[profiled[i]].n_steps *
@@ -380,13 +405,15 @@ static void look_at_update(loop *l, const pl_load *from)
 {
     pl_session *session = l->session;
     const pl_gpt_layout *layout = &session->run.gpt.layout;
-    const double batches =
-                     (double)session->run.config->gradient_accumulation_steps,
-                 rounds = batches * (double)(layout->batch / layout->micro);
+    const double batches = (double)layout->batches,
+                 rounds = batches * (double)(layout->batch / layout->micro),
+                 carries = pl_cost_carries(&session->run.gpt);
     const pl_load to = pl_machine_load(&session->machine);
     pl_observed seen = { .least_seconds = 0.0 };
     pl_cost_observe(&seen, &session->run.gpt, PL_TRAIN,
                     session->step_seconds[PL_TRAIN], rounds, batches);
+    pl_cost_observe(&seen, &session->run.gpt, PL_ADD_GROUPS,
+                    session->step_seconds[PL_ADD_GROUPS], carries, carries);
     pl_cost_observe(&seen, &session->run.gpt, PL_UPDATE_WEIGHTS,
                     session->step_seconds[PL_UPDATE_WEIGHTS], 1.0, 1.0);
     pl_looks_add(&l->looks, &seen, pl_load_quiet(from, &to));

@@ -28,6 +28,6 @@ says '"products": \['
 
 # what is wrong is said as everywhere
 expect 5 "$PLIMSOLL" bench "${small[@]}" --memory=1MB
-says 'bytes are missing'
+says '[0-9.]+ [kM]B are missing'
 expect 3 "$PLIMSOLL" bench --rounds=0
 says 'rounds'

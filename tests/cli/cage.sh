@@ -31,12 +31,12 @@ cp data/few/train.bin data/few/val.bin
 run=(--dataset=random --gradient_accumulation_steps=1 --eval_iters=1
     --eval_interval=1 --max_iters=1 --dtype=float32 --vocab_size=50304)
 
-# plan_of CODE SETTINGS...: sets $arena, $reserve, $least
+# plan_of CODE SETTINGS...: sets $arena, $reserve, $least, without files
 plan_of() {
     local code=$1
     shift
     expect "$code" "$PLIMSOLL" plan "$configs/train_fineweb.py" "${run[@]}" \
-        "$@" --json
+        --out_dir="${disk:-$memory}/plan" "$@" --json
     arena=$(number arena_bytes)
     reserve=$(number reserve_bytes)
     least=$(number smallest_arena_bytes)
@@ -48,7 +48,7 @@ caged() {
     shift 2
     expect 0 bash "$cage" "$bytes" "$PLIMSOLL" train \
         "$configs/train_fineweb.py" "${run[@]}" --out_dir="$folder/out" "$@"
-    peak=$(sed -n 's/^peak memory: .*(\([0-9]*\) bytes).*/\1/p' <<<"$out")
+    peak=$(exact 'peak memory: .*(')
     [ -n "$peak" ] || fail "no peak: $out"
     echo "cage $bytes: arena $arena reserve $reserve peak $peak"
     [ "$peak" -le $((arena + reserve)) ] || fail "peak $peak over the plan"
@@ -74,7 +74,7 @@ try_model() {
     # and with 5 % less it refuses, at once, with the numbers
     expect 5 "$PLIMSOLL" train "$configs/train_fineweb.py" "${run[@]}" \
         --out_dir="$disk/no" "$@" --memory=$(((least + reserve) * 95 / 100))
-    says '[0-9]+ bytes are missing'
+    says '[0-9.]+ [MG]B are missing'
     says_not '^iter'
 }
 
@@ -85,8 +85,8 @@ try_in_memory() {
     expect 5 "$PLIMSOLL" train "$configs/train_fineweb.py" "${run[@]}" \
         --out_dir="$memory/no" "$@" --fit=exact --memory=$((arena + reserve))
     says 'is in memory \(tmpfs\)'
-    says '[0-9]+ checkpoints of [0-9]+ bytes'
-    needs=$(sed -n 's/.*the run needs \([0-9]*\) of .*/\1/p' <<<"$out")
+    says '[0-9]+ checkpoints of [0-9.]+ [MG]B'
+    needs=$(($(exact '(arena ') + $(exact '+ reserve ') + $(exact '+ files ')))
     [ "$needs" -gt $((arena + reserve)) ] || fail "no files: $out"
     caged "$needs" "$memory" "$@" --fit=exact
 

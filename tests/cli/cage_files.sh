@@ -32,8 +32,8 @@ needs() {
     expect 5 "$PLIMSOLL" train "${run[@]}" --out_dir="$shm/out" \
         --memory="$memory" "$@"
     says_not '^iter'
-    says 'in memory \(tmpfs\): 4 checkpoints of [0-9]+ bytes count'
-    sed -n 's/.*the run needs \([0-9]*\) of .*/\1/p' <<<"$out"
+    says 'in memory \(tmpfs\): 4 checkpoints of [0-9.]+ [kMG]B count'
+    echo "$(($(exact '(arena ') + $(exact '+ reserve ') + $(exact '+ files ')))"
 }
 
 total=$(needs "$bare")
@@ -53,6 +53,19 @@ says "^step $steps: "
 held=$(du -sb "$shm/out" | cut -f 1)
 echo "cage $total: $bare without files, $held in files after $steps updates"
 [ $((bare + held)) -le "$total" ] || fail "files of $held bytes"
+
+# A run that goes on has files in memory already: they are a part of its total,
+# so that what was enough to begin is enough to go on.
+two=("${run[@]}" --n_embd=128 --eval_interval=200 --out_dir="$shm/two")
+expect 0 "$PLIMSOLL" plan "${two[@]}" --max_iters=400 --json
+total=$(number total_bytes)
+expect 0 bash "$cage" "$total" bash -c '
+    program=$1
+    shift
+    "$program" train "$@" --max_iters=200 &&
+        "$program" train "$@" --max_iters=400 --init_from=resume' \
+    twice "$PLIMSOLL" "${two[@]}"
+says '^step 400: '
 
 # the copy in a checkpoint is bounded, and thinned out by a rule
 copy=$shm/out/latest/metrics.jsonl

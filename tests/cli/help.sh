@@ -12,8 +12,10 @@ expect 0 "$PLIMSOLL" -h
 [ "$out" = "$general" ] || fail "-h is another help"
 expect 0 "$PLIMSOLL" help
 [ "$out" = "$general" ] || fail "help is another help"
-expect 0 "$PLIMSOLL"
-[ "$out" = "$general" ] || fail "without a command there is another help"
+# a script whose command is empty has to notice
+expect 2 "$PLIMSOLL"
+[ "${out%$'\n'*}" = "$general" ] || fail "without a command: another help"
+says 'error: which command\?'
 expect 0 "$PLIMSOLL" --version
 version=$out
 expect 0 "$PLIMSOLL" -V

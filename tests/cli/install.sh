@@ -65,6 +65,13 @@ for name in ../plain/share/plimsoll/config/*.py; do
     expect 0 ../plain/bin/plimsoll config "$name"
 done
 
+# The examples' config/... is found by what is said.
+expect 1 ../plain/bin/plimsoll plan config/demo.py
+share=$TMP_DIR/plain/share/plimsoll
+says "no config/demo.py in this folder.* is $share/config/demo.py: "
+expect 1 ../plain/bin/plimsoll plan config/nothing.py
+says 'cannot read config/nothing.py: '
+
 # Where the vocabulary is missing, the program names what fetches it: installed
 # beside it, or in the sources.
 echo 'a text' >text.txt

@@ -27,8 +27,8 @@ optimizer=$(stat -c %s whole/latest/optimizer.safetensors)
 for kb in 1 100 $((model / 1024 + 8)) $((optimizer / 1024)); do
     expect 1 under f "$kb" "$PLIMSOLL" train "${wide[@]}" --out_dir="f$kb"
     says 'ulimit -f'
-    says "$optimizer bytes"
-    says "$((kb * 1024))"
+    says "$(grouped "$optimizer") bytes"
+    says "$(grouped $((kb * 1024))) bytes"
     says_not '^(iter|step)'
     [ ! -e "f$kb/latest" ] || fail "it saved"
 done

@@ -21,7 +21,7 @@ measure() {
     [ "$arena" -ge "$least" ] || fail "an arena of $arena is too small to tell"
     expect 0 "$PLIMSOLL" train --dataset=cats "$@" \
         --out_dir=out
-    peak=$(sed -n 's/^peak memory: .*(\([0-9]*\) bytes).*/\1/p' <<<"$out")
+    peak=$(exact 'peak memory: .*(')
     [ -n "$peak" ] || fail "no peak: $out"
     echo "arena $arena reserve $reserve peak $peak"
     [ "$peak" -le $((arena + reserve)) ] ||

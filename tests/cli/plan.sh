@@ -3,7 +3,7 @@
 set -eu
 . tests/support/cli.sh
 configs=$PWD/config
-cd "$TMP_DIR"
+work_on_disk # the numbers are those without files in memory
 
 expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py"
 says '^parameters +77,355,072 \(76\.77M without positions'
@@ -31,6 +31,24 @@ peaks=$(sed -n 's/^ *"peak_bytes": \([0-9]*\),/\1/p' <<<"$out" | sort -n)
 for program in train update eval sample save; do
     says "\"$program\": \{"
 done
+
+# groups: a program more, and a set of gradients for each level of their tree
+gradients() { sed -n '/"update": {/,/}/p' <<<"$out" |
+    sed -n 's/^ *"gradients_bytes": \([0-9]*\),/\1/p'; }
+one=$(gradients)
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --dtype=float32 --json \
+    --fit=exact --memory=64GB --gradient_groups=8
+[ "$(number gradient_groups)" = 8 ] || fail "gradient_groups: $out"
+says '"groups": \{'
+[ "$(gradients)" = $((4 * one)) ] || fail "gradients: not 4 x $one: $out"
+expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --memory=64GB \
+    --gradient_groups=8 --steps
+says '^groups +8 of 64 sequences, .* 4 times$'
+says ' sequences in 8 groups, '
+says '^gradient_groups = 1 +[0-9.]+ [MG]B +-[0-9.]+ % +.0.0 %  another run$'
+says '^groups: [0-9]+ steps, [0-9]+ of them repeated$'
+expect 3 "$PLIMSOLL" plan "$configs/train_fineweb.py" --gradient_groups=3
+says 'gradient_groups = 3 \(command line\) .* is a power of two'
 
 # half the storage, fewer bytes; recomputation, fewer still
 half() { "$PLIMSOLL" plan "$configs/train_fineweb.py" --json --fit=exact "$@" |

@@ -22,12 +22,16 @@ planned() {
     local code=$1
     shift
     expect "$code" "$PLIMSOLL" plan "$@" --json
-    echo "$(number total_bytes) $(number arena_bytes) $(number reserve_bytes)"
+    echo "$(number total_bytes) $(number arena_bytes) $(number reserve_bytes)" \
+        "$(number files_bytes)"
 }
 refused() {
     expect 5 "$PLIMSOLL" train "$@"
-    local n='\([0-9]*\)'
-    sed -n "s/.*needs $n bytes (arena $n + reserve $n).*/\1 \2 \3/p" <<<"$out"
+    local arena reserve files
+    arena=$(exact '(arena ')
+    reserve=$(exact '+ reserve ')
+    files=$(exact '+ files ')
+    echo "$((arena + reserve + ${files:-0})) $arena $reserve $files"
 }
 
 # same SETTING...: of the smallest plan, and of the one that is taken literally
@@ -58,14 +62,26 @@ same --dataset=bpe --device=cuda
 same --dataset=bpe --eval_block_size=8 --eval_batch_size=2
 same --dataset=bpe --eval_only=True
 same --dataset=bpe --memory=100GB --grad_checkpoint=2
+# files in memory are a part of it, also those that are there already
 if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
     in_memory=$(mktemp -d /dev/shm/plimsoll.XXXXXX)
     also=("$in_memory")
-    plan=$(planned 5 "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
-        --memory=1)
-    run=$(refused "${size[@]}" --dataset=bpe --out_dir="$in_memory/out" \
-        --memory=1)
-    [ "$plan" = "$run" ] || fail "in memory: planned $plan, needs $run"
+    out_dir=--out_dir=$in_memory/out
+    same --dataset=chars "$out_dir" --keep=0
+    same --dataset=bpe "$out_dir" --optimizer_state=8bit
+    same --dataset=bpe "$out_dir" --max_iters=2 --eval_interval=1
+    same --dataset=bpe "$out_dir" --max_iters=3 --init_from=resume
+    same --dataset=bpe --max_iters=3 "$out_dir" --keep=3 --eval_only=True
+    expect 0 "$PLIMSOLL" plan "${size[@]}" --dataset=bpe "$out_dir" --json
+    [ "$(number total_bytes)" -eq $(($(number arena_bytes) + \
+        $(number reserve_bytes) + $(number files_bytes))) ] || fail "$out"
+    expect 0 "$PLIMSOLL" plan "${size[@]}" --dataset=bpe "$out_dir"
+    says '^files .* 4 checkpoints of .*: out_dir is in memory \(tmpfs\)$'
+    # what costs nothing comes first among the remedies
+    plan=$(planned 5 "${size[@]}" --dataset=bpe --memory=1)
+    expect 5 "$PLIMSOLL" plan "${size[@]}" --dataset=bpe "$out_dir" \
+        --memory="${plan%% *}"
+    says '^out_dir on a disk  .* same result, to the bit$'
 fi
 
 # what a run goes on from, and what it begins with

@@ -22,8 +22,8 @@ sha256sum data/old/*.bin >before
 # A text of 8 TB, all of it a hole.
 if truncate -s 8T huge.txt 2>/dev/null; then
     expect 1 "$PLIMSOLL" prepare --tokenizer=byte --out=data/old huge.txt
-    says 'data/old: the tokens will take about 1[0-9]{13} bytes more'
-    says 'the disk has [0-9]+ left. Make room'
+    says 'data/old: the tokens will take about 1[0-9.]+ TB more'
+    says 'the disk has [0-9.]+ [kMGT]B left. Make room'
     sha256sum -c --quiet before
     [ ! -e data/old/prepare.part ] || fail "prepare.part is left"
     expect 1 "$PLIMSOLL" prepare --tokenizer=byte --out=data/new huge.txt

@@ -31,7 +31,7 @@ done
 
 expect 5 "$PLIMSOLL" prepare --tokenizer=bpe --out=data/no --memory=28MB \
     --threads=2 long.txt
-says 'long.txt, byte 0: a word .* needs [0-9]+ bytes'
+says 'long.txt, byte 0: a word .* needs [0-9.]+ [kM]B of memory'
 says 'It would fit with --memory=[0-9]+'
 [ ! -e data/no ] || fail "data/no is left"
 expect 6 "$PLIMSOLL" tokenize --tokenizer=bpe long.txt

@@ -16,7 +16,7 @@ says '^rates +built in, of another machine'
 expect 0 "$PLIMSOLL" train "${size[@]}" --max_iters=6
 expect 0 "$PLIMSOLL" plan "${size[@]}"
 says '^rates +measured [0-9.]+ (s|min [0-9]+ s) ago'
-file=$(ls cache/plimsoll/machine-*-2-16.json)
+file=$(ls cache/plimsoll/machine-*-2-float32-16.json)
 [ -f "$file" ] || fail "no rates are kept"
 grep -q '"date"' "$file" && grep -q '"quiet"' "$file" || fail "$(cat "$file")"
 

@@ -9,13 +9,13 @@ export HF_HUB_CACHE=$TMP_DIR/hub
 
 for file in "$recipes"/*.py; do
     expect 0 "$PLIMSOLL" config "$file"
-    expect 0 "$PLIMSOLL" plan "$file" --memory=100GB
+    expect 0 "$PLIMSOLL" plan "$file" --memory=1TB
     expect 0 "$PLIMSOLL" explain "$file"
 done
 
 # plans NAME LAYERS HEADS CHANNELS PARAMETERS
 plans() {
-    expect 0 "$PLIMSOLL" plan "$recipes/$1.py" --memory=100GB
+    expect 0 "$PLIMSOLL" plan "$recipes/$1.py" --memory=1TB
     says "^model +$2 layers, $3 heads of 64, $4 channels, context 1024, "
     says 'vocabulary 50257$'
     says "^ +\(.*shape of .*weights are not on this disk"
@@ -28,13 +28,13 @@ plans eval_gpt2_medium 24 16 1024 354,823,168
 plans eval_gpt2_large 36 20 1280 774,030,080
 plans eval_gpt2_xl 48 25 1600 1,557,611,200
 expect 0 "$PLIMSOLL" plan "$recipes/finetune_shakespeare.py" --json \
-    --memory=100GB
+    --memory=1TB
 [ "$(number parameters)" = 1557611200 ] || fail "parameters: $out"
-expect 0 "$PLIMSOLL" plan --init_from=gpt2 --block_size=256 --memory=100GB
+expect 0 "$PLIMSOLL" plan --init_from=gpt2 --block_size=256 --memory=1TB
 says 'context 256, vocabulary 50257$'
 expect 3 "$PLIMSOLL" plan --init_from=gpt2 --block_size=2048
 says 'has 1024 positions'
-expect 0 "$PLIMSOLL" plan --init_from=gpt2-medium --n_layer=3 --memory=100GB
+expect 0 "$PLIMSOLL" plan --init_from=gpt2-medium --n_layer=3 --memory=1TB
 says 'n_layer is 24 in gpt2-medium: 3 has no effect'
 expect 0 "$PLIMSOLL" config "$recipes/eval_gpt2_xl.py"
 says '^n_layer += 48 +# gpt2-xl'

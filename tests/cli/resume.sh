@@ -56,7 +56,7 @@ expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --out_dir=best \
     --max_iters=2
 if ! grep -q 'base kernels' <<<"$out"; then
     expect 3 "$PLIMSOLL" train --resume bits --max_iters=4
-    says 'bits/step-00000002.*arithmetic 1 \(base\)'
+    says 'bits/step-00000002.*arithmetic 3 \(base\)'
     says 'PLIMSOLL_ISA=base'
     says 'allow_other_arithmetic=True'
     says_not '^iter'
@@ -70,7 +70,12 @@ if ! grep -q 'base kernels' <<<"$out"; then
     says_not 'arithmetic'
     expect 3 env PLIMSOLL_ISA=base "$PLIMSOLL" train --resume bits \
         --max_iters=10
-    says 'arithmetic 2 \(avx2, avx512 and neon\)'
+    says 'arithmetic 4 \(avx2, avx512, avx512bf16 and neon\)'
+    # every update says whose bits it has
+    [ "$(grep -o '"step": [0-9]*,.*"arithmetic": [0-9]*' bits/metrics.jsonl |
+        sed 's/"step": \([0-9]*\),.*: /\1:/' | tr '\n' ' ')" = \
+        '0:3 1:3 2:3 3:3 4:4 5:4 6:4 7:4 ' ] ||
+        fail "another history: $(cat bits/metrics.jsonl)"
     # AVX2 and AVX-512 are one
     expect 0 env PLIMSOLL_ISA=avx2 "$PLIMSOLL" train --resume bits \
         --max_iters=10

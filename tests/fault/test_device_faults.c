@@ -200,7 +200,7 @@ static void a_lost_device_is_no_measurement(void **state)
     for (long nth = 1; nth < 12; nth++) {
         silly_device_fail_at(nth, SILLY_LOST);
         pl_calibrate(&machine, &run.config, 61);
-        assert_int_equal(machine.rates.source, PL_RATES_BUILT_IN);
+        assert_int_equal(pl_machine_rates(&machine)->source, PL_RATES_BUILT_IN);
     }
 }
 

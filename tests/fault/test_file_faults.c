@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "data/batch.h"
 #include "data/prepare.h"
+#include "support/faults.h"
 #include "support/scratch.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +19,6 @@
 static scratch dir;
 static char folder[SCRATCH_PATH_BYTES + 8], text[SCRATCH_PATH_BYTES + 8];
 static pl_error err;
-static const int faults[] = { EIO, ENOSPC, EACCES };
-enum { FAULTS = sizeof faults / sizeof faults[0], MANY = 10000 };
 
 static int set_up(void **state)
 {
@@ -37,35 +35,6 @@ static int tear_down(void **state)
     pl_file_fail_at(0, 0);
     scratch_close(&dir);
     return 0;
-}
-
-/* Runs `act` with its nth call failing, for every n, until none fails. `judge`
- * sees how each run ended. */
-static void for_every_call(pl_status (*act)(void),
-                           void (*judge)(pl_status status), long at_least)
-{
-    for (int f = 0; f < FAULTS; f++) {
-        long nth;
-        for (nth = 1; nth < MANY; nth++) {
-            int before = scratch_open_files();
-            memset(&err, 0, sizeof err);
-            pl_file_fail_at(nth, faults[f]);
-            pl_status status = act();
-            int happened = pl_file_fault_happened();
-            pl_file_fail_at(0, 0);
-            assert_int_equal(scratch_open_files(), before);
-            if (status != PL_OK) {
-                assert_true(happened);
-                assert_int_equal(err.status, status);
-                assert_non_null(strstr(err.text, strerror(faults[f])));
-                assert_non_null(strstr(err.text, dir.folder));
-            }
-            judge(status);
-            if (!happened)
-                break;
-        }
-        assert_in_range(nth, at_least, MANY - 1);
-    }
 }
 
 static void assert_holds(const char *path, const char *content)
@@ -102,7 +71,7 @@ static void judge_replace(pl_status status)
 static void replacing_a_file_leaves_the_old_or_the_new(void **state)
 {
     (void)state;
-    for_every_call(replace, judge_replace, 6);
+    faults_in_every_call(replace, judge_replace, 6, &err, dir.folder);
 }
 
 /* ---- links ---- */
@@ -128,7 +97,7 @@ static void replacing_a_link_leaves_the_old_or_the_new(void **state)
     (void)state;
     assert_int_equal(pl_link_replace(scratch_path(&dir, "link"), "old", &err),
                      PL_OK);
-    for_every_call(link_again, judge_link, 5);
+    faults_in_every_call(link_again, judge_link, 5, &err, dir.folder);
 }
 
 /* ---- prepare ---- */
@@ -207,7 +176,8 @@ static void preparing_over_old_data_is_all_or_nothing(void **state)
 {
     (void)state;
     assert_int_equal(pl_folder_make(folder, &err), PL_OK);
-    for_every_call(prepare_over, judge_prepare_over, 30);
+    faults_in_every_call(prepare_over, judge_prepare_over, 30, &err,
+                         dir.folder);
 }
 
 static void judge_prepare_new(pl_status status)
@@ -228,7 +198,8 @@ static pl_status prepare_afresh(void)
 static void preparing_into_nothing_leaves_nothing_half_done(void **state)
 {
     (void)state;
-    for_every_call(prepare_afresh, judge_prepare_new, 25);
+    faults_in_every_call(prepare_afresh, judge_prepare_new, 25, &err,
+                         dir.folder);
 }
 
 /* ---- reading ---- */
@@ -264,7 +235,7 @@ static void reading_a_dataset_fails_cleanly_or_is_right(void **state)
 {
     (void)state;
     assert_int_equal(prepare_into("0123456789"), PL_OK);
-    for_every_call(read_back, judge_nothing, 12);
+    faults_in_every_call(read_back, judge_nothing, 12, &err, dir.folder);
 }
 
 /* ---- folders ---- */
@@ -289,7 +260,7 @@ static void judge_removed(pl_status status)
 static void removing_a_folder_succeeds_only_when_it_is_gone(void **state)
 {
     (void)state;
-    for_every_call(remove_flat, judge_removed, 10);
+    faults_in_every_call(remove_flat, judge_removed, 10, &err, dir.folder);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -82,6 +82,8 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
     pl_gpt_layout layout = {
         .purpose = PL_PURPOSE_TRAINING,
         .batch = r->batch,
+        .batches = 1,
+        .groups = 1,
         .micro = way->micro ? way->micro : r->batch,
         .train_T = r->T,
         .eval_T = way->eval_T ? way->eval_T : r->T,

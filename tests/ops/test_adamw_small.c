@@ -254,6 +254,27 @@ static void weights_are_rounded_up_or_down_without_bias(void **unused)
     fenced_release();
 }
 
+/* As all bfloat16 is: zero below 2^-56. */
+static void weights_below_the_least_bfloat16_become_zero(void **unused)
+{
+    enum { N = 300 };
+    state at = state_make(N);
+    (void)unused;
+    for (int isa = -1; isa <= (int)pl_cpu_isa(); isa++)
+        for (int sign = -1; sign < 2; sign += 2) {
+            const pl_kernels set = isa < 0 ? pl_kernels_ref()
+                                           : pl_kernels_for((pl_isa)isa);
+            const float least = (float)sign * 0x1p-56f;
+            move_all(&set, &at, N, least, 0, 0);
+            for (size_t i = 0; i < N; i++)
+                assert_int_equal(at.w_bf16[i], pl_bf16_make(least));
+            move_all(&set, &at, N, least, least / 4, 0);
+            for (size_t i = 0; i < N; i++)
+                assert_int_equal(at.w_bf16[i], sign < 0 ? 0x8000 : 0);
+        }
+    fenced_release();
+}
+
 /* A step so small that rounding to nearest would never leave 1. */
 static void many_small_steps_add_up(void **unused)
 {
@@ -518,6 +539,7 @@ int main(void)
         cmocka_unit_test(every_set_takes_the_same_small_steps),
         cmocka_unit_test(parts_of_a_tensor_take_the_steps_of_the_whole),
         cmocka_unit_test(weights_are_rounded_up_or_down_without_bias),
+        cmocka_unit_test(weights_below_the_least_bfloat16_become_zero),
         cmocka_unit_test(many_small_steps_add_up),
         cmocka_unit_test(chances_differ_by_seed_step_tensor_and_element),
         cmocka_unit_test(numbers_that_bfloat16_has_are_kept),

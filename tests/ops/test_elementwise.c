@@ -243,12 +243,15 @@ static void drop_case(const pl_kernels *set, const void *shape, int nth,
 {
     const row_shape *s = shape;
     const size_t n = s->rows * s->C;
-    const pl_drop args = {
-        fenced_blank(n),   fenced_random(n, 2, 1), s->rows, s->T, s->C,
-        make_dropout(s->p)
-    };
+    const pl_drop args = { stored_blank(n, s->kept),
+                           fenced_random(n, 2, 1),
+                           s->rows,
+                           s->T,
+                           s->C,
+                           make_dropout(s->p),
+                           s->kept };
     RUN_OP(set, drop, &args, nth);
-    outcome_add(out, args.y, n);
+    outcome_add_stored(out, args.y, n, s->kept);
 }
 
 static void copy_case(const pl_kernels *set, const void *shape, int nth,
@@ -279,10 +282,43 @@ static void rows_with_and_without_dropout_agree(void **state)
             for (int p = 0; p < 3; p++) {
                 const row_shape s = { sizes[r],  5,        sizes[c],
                                       (size_t)p, p * 0.25, storages[p] };
+                const row_shape t = { sizes[r],       5,          sizes[c], 0,
+                                      (2 - p) * 0.25, storages[p] };
+                const tolerance kept = tolerance_stored(&drop_allowed, s.kept);
                 judge(residual_case, &s, &drop_allowed);
-                judge(drop_case, &s, &drop_allowed);
+                judge(drop_case, &s, &kept);
+                judge(drop_case, &t, &kept);
                 judge(copy_case, &s, &exact);
             }
+}
+
+static void a_stored_dropout_is_rounded_once(void **state)
+{
+    enum { ROWS = 9, C = 600 };
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int i = 0; i < 2 * STORAGES; i++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            const pl_storage kept = storages[i / 2];
+            const pl_drop floats = { .y = fenced_blank(ROWS * C),
+                                     .x = fenced_random(ROWS * C, 2, 1),
+                                     .rows = ROWS,
+                                     .T = 4,
+                                     .C = C,
+                                     .dropout = make_dropout(i % 2 * 0.3) };
+            pl_drop stored = floats;
+            outcome got = { 0 }, want = { 0 };
+            stored.y = stored_blank(ROWS * C, kept);
+            stored.y_storage = kept;
+            RUN_OP(&set, drop, &stored, 2);
+            RUN_OP(&set, drop, &floats, 2);
+            outcome_add_stored(&got, stored.y, ROWS * C, kept);
+            outcome_add_rounded(&want, floats.y, ROWS * C, kept);
+            expect_same("stored drop", &got, &want);
+            free(got.values);
+            free(want.values);
+            fenced_release();
+        }
 }
 
 static void residual_chunks_draw_the_masks_of_the_whole(void **state)
@@ -316,7 +352,7 @@ static void a_mask_keeps_its_share_and_the_mean(void **state)
     enum { ROWS = 100, C = 400 };
     const pl_kernels ref = pl_kernels_ref();
     float *x = fenced_blank(ROWS * C), *y = fenced_blank(ROWS * C);
-    const pl_drop args = { y, x, ROWS, 10, C, make_dropout(0.3) };
+    const pl_drop args = { y, x, ROWS, 10, C, make_dropout(0.3), PL_STORE_F32 };
     double kept = 0, sum = 0;
     (void)state;
     for (size_t i = 0; i < ROWS * C; i++)
@@ -345,6 +381,7 @@ int main(void)
         cmocka_unit_test(huge_inputs_have_slope_0_or_1),
         cmocka_unit_test(the_references_slopes_are_slopes),
         cmocka_unit_test(rows_with_and_without_dropout_agree),
+        cmocka_unit_test(a_stored_dropout_is_rounded_once),
         cmocka_unit_test(residual_chunks_draw_the_masks_of_the_whole),
         cmocka_unit_test(a_mask_keeps_its_share_and_the_mean),
         cmocka_unit_test_setup_teardown(nothing_is_read_beyond_the_end,

@@ -77,6 +77,48 @@ static void backward_case(const pl_kernels *set, const void *of, int nth,
     outcome_add(out, args.dwpe, s->T * s->C);
 }
 
+/* What is left of dwte may be carried on by a bf16 product; dwpe isn't. */
+static void tiny_gradients_of_tokens_become_zero(void **state)
+{
+    enum { C = 40 };
+    (void)state;
+    for (int isa = -1; isa <= (int)pl_cpu_isa(); isa++)
+        for (int i = 0; i < 2; i++) {
+            const pl_kernels set = isa < 0 ? pl_kernels_ref()
+                                           : pl_kernels_for((pl_isa)isa);
+            float *dx = fenced_random(C, 1, 1),
+                  *dwte = fenced_state(V * C, 1, 0),
+                  *dwpe = fenced_state(C, 1, 0);
+            static const float some[4] = { 0x1p-102f, -0x1p-102f,
+                                           0x1.fffffep-103f, -0x1p-140f };
+            const pl_dropout drop = make_dropout(0);
+            pl_embed_bwd args = { .dwte = dwte,
+                                  .dwpe = dwpe,
+                                  .dx = dx,
+                                  .tokens = tokens,
+                                  .token_stride = 2,
+                                  .rows = 1,
+                                  .T = 1,
+                                  .C = C,
+                                  .dropout = drop };
+            if (i) /* a mask that keeps all */
+                args.dropout.threshold = 1;
+            for (size_t c = 0; c < C; c++) {
+                dx[c] = some[c % 4];
+                dwte[c] = dwpe[c] = -0.0f;
+            }
+            RUN_OP(&set, embed_bwd, &args, 2);
+            for (size_t c = 0; c < C; c++) {
+                assert_true(dwpe[c] == dx[c]);
+                assert_int_equal(pl_float_bits(dwte[c]),
+                                 pl_float_bits(c % 4 < 2    ? dx[c]
+                                               : c % 4 == 2 ? 0.0f
+                                                            : -0.0f));
+            }
+            fenced_release();
+        }
+}
+
 static void tables_of_any_width_agree(void **state)
 {
     static const size_t sizes[] = { 0, 1, 7, 8, 9, 67, 300 };
@@ -92,6 +134,42 @@ static void tables_of_any_width_agree(void **state)
                     judge(forward_case, &s, &forward_allowed);
                     judge(backward_case, &s, &backward_allowed);
                 }
+}
+
+/* A sequence at its own position gets what it gets alone. */
+static void sequences_may_be_at_different_positions(void **state)
+{
+    enum { T = 3, B = 4, C = 37 };
+    static const int32_t positions[B] = { 40, 0, 77, 7 };
+    (void)state;
+    for (int isa = -1; isa <= (int)pl_cpu_isa(); isa++) {
+        const pl_kernels set = isa < 0 ? pl_kernels_ref()
+                                       : pl_kernels_for((pl_isa)isa);
+        const pl_embed all = { .x = fenced_blank(B * T * C),
+                               .tokens = tokens,
+                               .token_stride = T + 1,
+                               .rows = B * T,
+                               .T = T,
+                               .C = C,
+                               .positions = positions,
+                               .wte = fenced_random(V * C, 1, 1),
+                               .wpe = fenced_random(POSITIONS * C, 2, 1),
+                               .dropout = make_dropout(0.2) };
+        RUN_OP(&set, embed, &all, 3);
+        for (size_t b = 0; b < B; b++) {
+            pl_embed one = all;
+            one.x = fenced_blank(T * C);
+            one.tokens += b * (T + 1);
+            one.rows = T;
+            one.positions = NULL;
+            one.position = (size_t)positions[b];
+            one.dropout.sequence += (uint32_t)b;
+            set.embed(&one, 0, 1);
+            assert_memory_equal(all.x + b * T * C, one.x,
+                                T * C * sizeof(float));
+        }
+        fenced_release();
+    }
 }
 
 static void gradients_of_sequences_one_by_one_have_the_same_bits(void **state)
@@ -184,6 +262,8 @@ static void nothing_is_read_beyond_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequences_may_be_at_different_positions),
+        cmocka_unit_test(tiny_gradients_of_tokens_become_zero),
         cmocka_unit_test(tables_of_any_width_agree),
         cmocka_unit_test(gradients_of_sequences_one_by_one_have_the_same_bits),
         cmocka_unit_test(the_references_gradients_are_its_slopes),

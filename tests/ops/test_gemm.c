@@ -1,14 +1,14 @@
-/* test_gemm.c: matrix products and column sums. */
+/* test_gemm.c: matrix products; test_linear.c has what a layer makes of them.
+ */
 #include "../support/kernel_cases.h"
 
 /* Chains of at most 600 products below 1: partial sums stay under 20, and
  * rounding errors of half an ulp of that (1e-6) add up like a random walk. */
 static const tolerance gemm_allowed = { "gemm", 2e-5, 1e-6 };
-static const tolerance sum_allowed = { "column_sum", 2e-5, 1e-6 };
 
 /* How the operands are kept. */
 typedef struct keeping {
-    pl_storage a, b, round, c;
+    pl_storage a, b, round, c, a_round;
 } keeping;
 
 typedef struct gemm_shape {
@@ -21,16 +21,20 @@ typedef struct gemm_shape {
 /* As training uses them (forward, input's and weight's gradients), with a
  * stored copy of the weights, and in mixtures that nobody uses yet. */
 static const keeping keepings[] = {
-    { PL_STORE_BF16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16 },
-    { PL_STORE_F16, PL_STORE_F32, PL_STORE_F16, PL_STORE_F16 },
-    { PL_STORE_F32, PL_STORE_F32, PL_STORE_BF16, PL_STORE_F32 },
-    { PL_STORE_F32, PL_STORE_F32, PL_STORE_F16, PL_STORE_F32 },
-    { PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
-    { PL_STORE_F16, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
-    { PL_STORE_BF16, PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32 },
-    { PL_STORE_F16, PL_STORE_F16, PL_STORE_F32, PL_STORE_F16 },
-    { PL_STORE_F32, PL_STORE_BF16, PL_STORE_F16, PL_STORE_F16 },
-    { PL_STORE_F16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16 },
+    { PL_STORE_BF16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16, PL_STORE_F32 },
+    { PL_STORE_F16, PL_STORE_F32, PL_STORE_F16, PL_STORE_F16, PL_STORE_F32 },
+    { PL_STORE_F32, PL_STORE_F32, PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_F32, PL_STORE_F32, PL_STORE_F16, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_F16, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_BF16, PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
+    { PL_STORE_F16, PL_STORE_F16, PL_STORE_F32, PL_STORE_F16, PL_STORE_F32 },
+    { PL_STORE_F32, PL_STORE_BF16, PL_STORE_F16, PL_STORE_F16, PL_STORE_F32 },
+    { PL_STORE_F16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16, PL_STORE_F32 },
+    { PL_STORE_F32, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16, PL_STORE_BF16 },
+    { PL_STORE_F32, PL_STORE_BF16, PL_STORE_F32, PL_STORE_F32, PL_STORE_BF16 },
+    { PL_STORE_F32, PL_STORE_F32, PL_STORE_F16, PL_STORE_F32, PL_STORE_F16 },
+    { PL_STORE_F32, PL_STORE_F32, PL_STORE_F32, PL_STORE_F16, PL_STORE_BF16 },
 };
 enum { KEEPINGS = sizeof keepings / sizeof *keepings };
 
@@ -56,6 +60,7 @@ static pl_gemm make_gemm(const gemm_shape *s)
                   .K = s->K,
                   .start = s->start,
                   .a_storage = s->kept.a,
+                  .a_round = s->kept.a_round,
                   .b_storage = s->kept.b,
                   .b_round = s->kept.round,
                   .c_storage = s->kept.c };
@@ -98,7 +103,7 @@ static gemm_shape make_shape(size_t M, size_t N, size_t K, int form,
 }
 
 static const keeping all_float = { PL_STORE_F32, PL_STORE_F32, PL_STORE_F32,
-                                   PL_STORE_F32 };
+                                   PL_STORE_F32, PL_STORE_F32 };
 
 static void judge_kept(size_t M, size_t N, size_t K, const keeping *kept)
 {
@@ -206,8 +211,10 @@ static void what_follows_a_product_equals_what_comes_after_it(void **state)
 static void scratch_of_any_size_gives_the_same_bits(void **state)
 {
     static const keeping kept[] = {
-        { PL_STORE_F32, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32 },
-        { PL_STORE_BF16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16 },
+        { PL_STORE_F32, PL_STORE_F32, PL_STORE_F32, PL_STORE_F32,
+          PL_STORE_F32 },
+        { PL_STORE_BF16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16,
+          PL_STORE_F32 },
     };
     /* too little, one panel of any set, several, all of it */
     const size_t sizes[] = { 1,
@@ -373,6 +380,15 @@ static void an_output_may_be_computed_in_chunks(void **state)
         }
 }
 
+/* An operand as float32, rounded if a product would round it. */
+static const float *rounded_operand(const void *x, size_t count,
+                                    pl_storage storage, pl_storage round)
+{
+    if (storage != PL_STORE_F32)
+        return stored_back(x, count, storage);
+    return stored_back(stored_input(x, count, round), count, round);
+}
+
 /* The definition of storage: inputs as they are stored, float32 from there to
  * the end of the sum, one rounding. So the product of the same numbers, kept
  * and summed as float32 and rounded here, has the same bits. */
@@ -387,15 +403,11 @@ static void expect_one_rounding(const pl_kernels *set, const gemm_shape *s)
                                   : 0;
     const size_t a_rows = s->a_transposed ? s->K : s->M,
                  a_columns = s->a_transposed ? s->M : s->K;
-    f.a = stored_back(f.a, (a_rows - 1) * (a_columns + 3) + a_columns,
-                      s->kept.a);
-    if (s->kept.b == PL_STORE_F32) {
-        const void *half = stored_input(f.b, b_count, s->kept.round);
-        f.b = stored_back(half, b_count, s->kept.round);
-    } else {
-        f.b = stored_back(f.b, b_count, s->kept.b);
-    }
-    f.a_storage = f.b_storage = f.b_round = f.c_storage = PL_STORE_F32;
+    f.a = rounded_operand(f.a, (a_rows - 1) * (a_columns + 3) + a_columns,
+                          s->kept.a, s->kept.a_round);
+    f.b = rounded_operand(f.b, b_count, s->kept.b, s->kept.round);
+    f.a_storage = f.a_round = PL_STORE_F32;
+    f.b_storage = f.b_round = f.c_storage = PL_STORE_F32;
     f.c = fenced_blank(s->M * g.c_row);
     if (s->start == PL_GEMM_KEEP)
         memcpy(f.c, g.c, s->M * g.c_row * sizeof(float));
@@ -465,6 +477,46 @@ static void weights_rounded_on_the_way_equal_a_stored_copy(void **state)
             }
 }
 
+/* The derivative belongs to the sums: a C of 16 bits is rounded after it. */
+static void a_slope_is_taken_before_the_rounding(void **state)
+{
+    static const size_t sizes[][3] = {
+        { 1, 70, 40 }, { 2, 33, 500 }, { 37, 90, 65 }, { 130, 200, 500 }
+    };
+    (void)state;
+    for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
+        for (int form = 0; form < 48; form++) {
+            const pl_kernels set = pl_kernels_for((pl_isa)isa);
+            const size_t *size = sizes[form % 4];
+            const pl_storage c = storages[1 + form / 4 % 2],
+                             x = storages[form / 8 % 3];
+            keeping kept = all_float;
+            const gemm_shape floats = make_shape(size[0], size[1], size[2],
+                                                 form / 24 * 2, &kept);
+            kept.c = c;
+            const gemm_shape stored = make_shape(size[0], size[1], size[2],
+                                                 form / 24 * 2, &kept);
+            pl_gemm f = make_gemm(&floats), g = make_gemm(&stored);
+            const size_t count = floats.M * f.c_row;
+            f.epilogue = (pl_epilogue){
+                .kind = PL_EPILOGUE_GELU_BWD,
+                .gelu = (pl_gelu_kind)(form / 24),
+                .x = stored_input(fenced_random(count, 11, 1), count, x),
+                .x_storage = x,
+                .row = f.c_row
+            };
+            g.epilogue = f.epilogue;
+            RUN_OP(&set, gemm, &f, 2);
+            RUN_OP(&set, gemm, &g, 3);
+            for (size_t i = 0; i < count; i++)
+                if (i % f.c_row < floats.N)
+                    assert_true(same_bits(
+                        (double)pl_storage_round(((float *)f.c)[i], c),
+                        (double)pl_storage_get(g.c, i, c)));
+            fenced_release();
+        }
+}
+
 static void nothing_is_read_beyond_the_end(void **state)
 {
     static const size_t sizes[] = { 1, 9, 16, 67 };
@@ -479,102 +531,6 @@ static void nothing_is_read_beyond_the_end(void **state)
                        &keepings[i]);
 }
 
-typedef struct sum_shape {
-    size_t rows, C;
-} sum_shape;
-
-static void sum_case(const pl_kernels *set, const void *shape, int nth,
-                     outcome *out)
-{
-    const sum_shape *s = shape;
-    const pl_column_sum args = { .sum = fenced_state(s->C, 1, 1),
-                                 .x = fenced_random(s->rows * s->C, 2, 1),
-                                 .rows = s->rows,
-                                 .C = s->C };
-    RUN_OP(set, column_sum, &args, nth);
-    outcome_add(out, args.sum, s->C);
-}
-
-static void column_sums_agree_and_keep_what_was_there(void **state)
-{
-    static const size_t sizes[] = { 0, 1, 7, 8, 9, 67, 100 };
-    (void)state;
-    for (int r = 0; r < 7; r++)
-        for (int c = 0; c < 7; c++) {
-            const sum_shape s = { sizes[r], sizes[c] };
-            judge(sum_case, &s, &sum_allowed);
-        }
-}
-
-/* y = x w + b: dx = dy w^T, dw += x^T dy, db += column sums of dy, as a layer
- * uses the kernels. */
-enum { ROWS = 5, IN = 4, OUT = 3 };
-
-typedef struct linear {
-    float *x, *w, *b, *y, *dy;
-} linear;
-
-static double linear_loss(void *context)
-{
-    const linear *l = context;
-    const pl_gemm g = { .M = ROWS,
-                        .N = OUT,
-                        .K = IN,
-                        .a = l->x,
-                        .a_row = IN,
-                        .a_col = 1,
-                        .b = l->w,
-                        .b_row = OUT,
-                        .b_col = 1,
-                        .c = l->y,
-                        .c_row = OUT,
-                        .bias = l->b,
-                        .start = PL_GEMM_BIAS };
-    pl_kernels_ref().gemm(&g, 0, 1);
-    return weighted(l->y, l->dy, ROWS * OUT);
-}
-
-static void a_linear_layers_gradients_are_its_slopes(void **state)
-{
-    linear l = { fenced_random(ROWS * IN, 1, 1), fenced_random(IN * OUT, 2, 1),
-                 fenced_random(OUT, 3, 1), fenced_blank(ROWS * OUT),
-                 fenced_random(ROWS * OUT, 4, 1) };
-    float *dx = fenced_blank(ROWS * IN), *dw = fenced_blank(IN * OUT);
-    float *db = fenced_state(OUT, 5, 0);
-    const pl_gemm gx = { .M = ROWS,
-                         .N = IN,
-                         .K = OUT,
-                         .a = l.dy,
-                         .a_row = OUT,
-                         .a_col = 1,
-                         .b = l.w,
-                         .b_row = 1,
-                         .b_col = OUT,
-                         .c = dx,
-                         .c_row = IN };
-    const pl_gemm gw = { .M = IN,
-                         .N = OUT,
-                         .K = ROWS,
-                         .a = l.x,
-                         .a_row = 1,
-                         .a_col = IN,
-                         .b = l.dy,
-                         .b_row = OUT,
-                         .b_col = 1,
-                         .c = dw,
-                         .c_row = OUT };
-    const pl_column_sum gb = { db, l.dy, ROWS, OUT };
-    const pl_kernels ref = pl_kernels_ref();
-    (void)state;
-    ref.gemm(&gx, 0, 1);
-    ref.gemm(&gw, 0, 1);
-    ref.column_sum(&gb, 0, 1);
-    expect_gradient("dx", linear_loss, &l, l.x, ROWS * IN, dx, 1e-4);
-    expect_gradient("dw", linear_loss, &l, l.w, IN * OUT, dw, 1e-4);
-    expect_gradient("db", linear_loss, &l, l.b, OUT, db, 1e-4);
-    fenced_release();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -587,9 +543,8 @@ int main(void)
         cmocka_unit_test(a_sum_may_be_cut_anywhere),
         cmocka_unit_test(an_output_may_be_computed_in_chunks),
         cmocka_unit_test(a_stored_product_is_a_float_product_rounded_once),
+        cmocka_unit_test(a_slope_is_taken_before_the_rounding),
         cmocka_unit_test(weights_rounded_on_the_way_equal_a_stored_copy),
-        cmocka_unit_test(column_sums_agree_and_keep_what_was_there),
-        cmocka_unit_test(a_linear_layers_gradients_are_its_slopes),
         cmocka_unit_test_setup_teardown(nothing_is_read_beyond_the_end,
                                         guard_up, guard_down),
     };

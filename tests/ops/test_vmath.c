@@ -1,5 +1,5 @@
-/* test_vmath.c: exp, tanh and the normal distribution (erf in the form that
- * GELU wants) against libm in double, over the whole range of float, with
+/* test_vmath.c: exp, log, tanh and the normal distribution (erf in the form
+ * that GELU wants) against libm in double, over the whole range of float, with
  * multiply-adds rounded twice (as the base set does) and once (as all others
  * do). */
 #include <setjmp.h>
@@ -30,6 +30,8 @@ static inline float fused(float a, float b, float c)
 #define exp_down1  fused_exp_down1
 #define tail1      fused_tail1
 #define normal1    fused_normal1
+#define sum1       fused_sum1
+#define log_sum1   fused_log_sum1
 #include "kernels/plain/vmath.h"
 #undef PL_KERNELS_PLAIN_VMATH_H
 #undef fma1
@@ -43,6 +45,8 @@ static inline float fused(float a, float b, float c)
 #undef exp_down1
 #undef tail1
 #undef normal1
+#undef sum1
+#undef log_sum1
 #include "kernels/plain/vmath.h"
 
 typedef struct function {
@@ -283,6 +287,90 @@ static void the_normal_distribution_ends_at_0_and_1(void **state)
     }
 }
 
+/* ---- max + log(sum) - minus ---- */
+
+static float plain_log_sum(float max, float sum, float minus)
+{
+    return log_sum1(max, sum, minus);
+}
+
+static float once_log_sum(float max, float sum, float minus)
+{
+    return fused_log_sum1(max, sum, minus);
+}
+
+/* Multiply-adds that are rounded twice can't tell what f * f lost. */
+static const struct {
+    const char *name;
+    float (*ours)(float max, float sum, float minus);
+    double bound;
+} log_sums[] = { { "log_sum", plain_log_sum, 1e-8 },
+                 { "fused log_sum", once_log_sum, 6e-9 } };
+
+/* What the error has beyond half an ulp of the result. */
+static double beyond_rounding(float got, double want)
+{
+    return fabs((double)got - want) - 0.5 * ulp(want);
+}
+
+/* Every sum in [1, 2): all significands, and so every f. Other sums differ in
+ * n alone, so that a sample of them does. */
+static void the_log_of_a_sum_is_good_to_its_last_rounding(void **state)
+{
+    (void)state;
+    for (int f = 0; f < 2; f++) {
+        const uint32_t one = 0x3f800000u, two = 0x40000000u;
+        double worst = 0;
+        for (uint32_t bits = one; bits < 0x7f800000u;
+             bits += bits < two ? 1 : 1009) {
+            const float sum = bits_float(bits);
+            worst = fmax(worst, beyond_rounding(log_sums[f].ours(0, sum, 0),
+                                                log((double)sum)));
+        }
+        print_message("%s: half an ulp and %.2g\n", log_sums[f].name, worst);
+        assert_true(worst <= log_sums[f].bound);
+    }
+}
+
+static void a_maximum_and_a_logit_are_rounded_with_it(void **state)
+{
+    (void)state;
+    for (int f = 0; f < 2; f++) {
+        double worst = 0;
+        for (uint32_t i = 0; i < 1000000; i++) {
+            const uint32_t mixed = i * 2654435761u;
+            const float sum = 1.0f +
+                              (float)(mixed & 0xffff) / (float)(1 << (i & 15));
+            const float max = (float)((int)(mixed >> 16) - 32768) /
+                              (float)(1 << (i & 15));
+            const float minus = i & 16 ? max - (float)(i % 257) / 16 : 0;
+            worst = fmax(worst,
+                         beyond_rounding(log_sums[f].ours(max, sum, minus),
+                                         (double)max + log((double)sum) -
+                                             (double)minus));
+        }
+        print_message("%s: half an ulp and %.2g\n", log_sums[f].name, worst);
+        assert_true(worst <= log_sums[f].bound);
+    }
+}
+
+static void the_log_of_no_sum_is_none(void **state)
+{
+    (void)state;
+    for (int f = 0; f < 2; f++) {
+        float (*l)(float, float, float) = log_sums[f].ours;
+        assert_true(l(0, 1, 0) == 0.0f && l(3, 1, 3) == 0.0f);
+        assert_true(l(-2.5f, 1, 0) == -2.5f);
+        assert_true(isnan(l(0, NAN, 0)) && isnan(l(0, -NAN, 0)));
+        assert_true(isnan(l(NAN, 2, 0)) && isnan(l(0, 2, NAN)));
+        assert_true(isnan(l(INFINITY, NAN, 0)));
+        assert_true(l(0, INFINITY, 0) == INFINITY);
+        assert_true(l(1, 2, -INFINITY) == INFINITY);
+        assert_true(l(3e38f, 2, -3e38f) == INFINITY);
+        assert_true(l(-INFINITY, 2, 1) == -INFINITY);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +383,9 @@ int main(void)
         cmocka_unit_test(the_normal_distribution_is_good_to_an_ulp_of_one),
         cmocka_unit_test(the_lower_tail_is_good_relatively),
         cmocka_unit_test(the_normal_distribution_ends_at_0_and_1),
+        cmocka_unit_test(the_log_of_a_sum_is_good_to_its_last_rounding),
+        cmocka_unit_test(a_maximum_and_a_logit_are_rounded_with_it),
+        cmocka_unit_test(the_log_of_no_sum_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,27 @@ says '"it is gone%s%s", b, c'
 refuses 'fragments' 'it is glued from fragments' messages.sh tree/src
 says 'text, path'
 refuses 'a variable' 'its text is no literal' messages.sh tree/src
+says '"it has %s", pl_units_exact(file->size_bytes).text'
+accepts 'an amount in units' messages.sh tree/src
+says '"byte %llu of %.*s", at, (int)bytes, text'
+accepts 'a position, and a precision' messages.sh tree/src
+says '"it has %" PRIu64 " bytes", size'
+refuses 'a raw amount' 'it has a raw amount: it has %PRIu64 bytes' \
+    messages.sh tree/src
+says '"%.1f GB are free", room'
+refuses 'a raw amount of GB' 'it has a raw amount' messages.sh tree/src
+says '"of %zu x %s", (unsigned long long)file->size_bytes, b'
+refuses 'an amount by its name' \
+    'it has a raw amount: (unsigned long long)file->size_bytes' \
+    messages.sh tree/src
+put src/base/says.c <<<'void f(void) { pl_thrift_fail(t, "%d bytes", n); }'
+refuses 'a raw amount behind a place' 'it has a raw amount: %d bytes' \
+    messages.sh tree/src
+put src/base/says.c <<<'static void wrong(int a, const char *fmt, ...)
+{
+    pl_fail(err, PL_E_IO, "%s", fmt);
+}'
+accepts 'a function that makes messages' messages.sh tree/src
 fresh
 refuses 'a tree without messages' '0 messages' messages.sh tree/src
 
@@ -184,6 +205,20 @@ only abort base/check.c base/arena.c cli/main.c
 only pthread_create base/threads.c base/arena.c device/cpu.c
 only json_loads base/json.c format/header.c
 only clock_gettime base/clock.c train/loop.c
+for call in exp log; do
+    only $call kernels/ref/loss.c base/rng.c config/arith.c model/schedule.c \
+        kernels/plain/loss.c kernels/ref/gemm.c train/trainer.c
+done
+for call in pow cos sin sincos exp2 log2 log10 logf expf powf tanhf cosf sinf \
+    erff cbrt tgamma hypot; do
+    for file in base/rng.c config/arith.c kernels/plain/loss.c \
+        train/trainer.c; do
+        fresh
+        calls src/$file $call
+        refuses "$call in $file" "src/$file uses $call: nobody may" \
+            symbols.sh tree tree/build
+    done
+done
 for call in qsort strtok gets sprintf strcpy strcat rand system fopen; do
     for file in base/arena.c base/file.c model/gpt.c cli/main.c; do
         fresh

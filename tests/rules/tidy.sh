@@ -39,10 +39,13 @@ shallow=()
 for word in -analyzer-config mode=shallow; do
     shallow+=(--extra-arg=-Xclang "--extra-arg=$word")
 done
-# What it counts and suppresses goes to its standard error.
+# The file is named: clang-tidy 19 takes the filter of headers only from one
+# above the working folder. What it counts and suppresses goes to its standard
+# error.
 printf '%s\0' "${files[@]}" |
     xargs -0 -n 1 -P "$(nproc 2>/dev/null || echo 1)" \
-        "$tidy" --quiet -p "$dir" "${shallow[@]}" 2>"$dir/said" >"$dir/found"
+        "$tidy" --quiet --config-file="$root/.clang-tidy" -p "$dir" \
+        "${shallow[@]}" 2>"$dir/said" >"$dir/found"
 status=$?
 cat "$dir/found"
 if [ "$status" -ne 0 ] && [ ! -s "$dir/found" ]; then

@@ -54,4 +54,4 @@ expect 0 "$PLIMSOLL" plan "${size[@]}" --json
 
 # what no bank holds is refused, by name
 expect 5 "$SILLY_PLIMSOLL" train "${size[@]}" --n_embd=256
-says 'tensor .* has [0-9]* bytes, and this device gives at most 319488 at once'
+says 'tensor .* has [0-9,]+ bytes, and this device gives at most 319,488 bytes'

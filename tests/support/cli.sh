@@ -29,6 +29,17 @@ number() {
     sed -n "s/^ *\"$1\": \([0-9.]*\),*\$/\1/p" <<<"$out" | head -n 1
 }
 
+# exact BEFORE: the number of "1,234 bytes" in $out, behind BEFORE
+exact() {
+    sed -n "s/.*$1\([0-9,]*\) bytes.*/\1/p" <<<"$out" | tr -d ,
+}
+
+# grouped NUMBER: as "1,234 bytes" has it
+grouped() {
+    sed -e ':more' -e 's/^\([0-9]*\)\([0-9]\{3\}\)/\1,\2/;t more' \
+        -e 's/^,//' <<<"$1"
+}
+
 # folder_on disk|memory: a fresh folder on that medium, which the test removes;
 # an error if there is none among the places where one may write
 folder_on() {

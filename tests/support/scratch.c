@@ -20,6 +20,7 @@ void scratch_open(scratch *s)
     snprintf(s->folder, sizeof s->folder, "%s/plimsoll-test-XXXXXX",
              parent ? parent : "/tmp");
     assert_non_null(mkdtemp(s->folder));
+    s->open_files = scratch_open_files();
 }
 
 void scratch_in_memory(void)
@@ -44,8 +45,10 @@ int scratch_open_on(scratch *s, pl_disk_medium medium)
             continue;
         snprintf(s->folder, sizeof s->folder, "%.480s/plimsoll-test-XXXXXX",
                  parents[i]);
-        if (mkdtemp(s->folder))
+        if (mkdtemp(s->folder)) {
+            s->open_files = scratch_open_files();
             return 1;
+        }
     }
     return 0;
 }
@@ -67,6 +70,7 @@ void scratch_remove(const char *folder)
 void scratch_close(scratch *s)
 {
     scratch_remove(s->folder);
+    assert_int_equal(scratch_open_files(), s->open_files);
 }
 
 const char *scratch_path(const scratch *s, const char *name)

@@ -11,10 +11,11 @@ enum { SCRATCH_PATH_BYTES = 512 };
 
 typedef struct scratch {
     char folder[SCRATCH_PATH_BYTES];
+    int open_files; /* when it was opened */
 } scratch;
 
 /* Makes a folder under $PLIMSOLL_TMP or /tmp; closing removes it with all
- * that is in it. */
+ * that is in it, and fails if a file was left open in between. */
 void scratch_open(scratch *s);
 /* From now on under /dev/shm, where that is a folder that can be written: for
  * tests that sync thousands of files. Call first thing in main. */

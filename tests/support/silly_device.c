@@ -125,9 +125,10 @@ static pl_status offer(pl_device_offer *out, const pl_device_info *info,
     return PL_OK;
 }
 
-static pl_extent scratch(const pl_device_info *info, const pl_step *step)
+static pl_extent scratch(const pl_device_info *info, const pl_step *step,
+                         pl_dtype result)
 {
-    return pl_device_cpu.scratch(info, step);
+    return pl_device_cpu.scratch(info, step, result);
 }
 
 /* None: its products do with their stacks. */
@@ -303,7 +304,7 @@ static double probe(pl_device *device, pl_probe what)
     const double began = pl_clock_seconds();
     double work = 0.0;
     float sink = 0.0f;
-    if (what == PL_PROBE_FLOPS && s->steps.kernels.peak)
+    if (what != PL_PROBE_READS && s->steps.kernels.peak)
         work = s->steps.kernels.peak(1000, &sink);
     if (what == PL_PROBE_READS && s->steps.kernels.read) {
         const mapping *bank = &s->banks[0];

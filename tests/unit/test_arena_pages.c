@@ -188,8 +188,8 @@ static int open_on_a_kernel_without_memory(void)
         return 1;
     if (pl_arena_open(&arena, 3 * HUGE, &err) != PL_E_MEMORY || arena.base)
         return 2;
-    if (!strstr(err.text, "cannot give the arena's 6291456 bytes; after 0 "
-                          "bytes it said: Cannot allocate memory"))
+    if (!strstr(err.text, "cannot give the arena's 6.29 MB; after 0 B it "
+                          "said: Cannot allocate memory"))
         return 3;
     return 0;
 }
@@ -204,7 +204,7 @@ static int open_on_a_kernel_that_runs_short(void)
         return 1;
     if (pl_arena_open(&arena, ((size_t)64 << 20) + more, &err) != PL_E_MEMORY)
         return 2;
-    return strstr(err.text, "after 67108864 bytes it said") ? 0 : 3;
+    return strstr(err.text, "after 67.1 MB it said") ? 0 : 3;
 }
 
 static int open_where_address_space_is_scarce(void)

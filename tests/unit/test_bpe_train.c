@@ -295,8 +295,8 @@ static void too_little_memory_says_what_to_do(void **state)
         train_on(noise, TEXT_BYTES, &options, &result, &heap, &err),
         PL_E_MEMORY);
     assert_contains(err.text, "different pieces");
-    assert_contains(err.text, "than the 2097152 bytes");
-    assert_contains(err.text, "Raise --memory to 5 MB");
+    assert_contains(err.text, "than the 2.10 MB");
+    assert_contains(err.text, "Raise --memory to 4.19 MB");
     assert_int_equal(scratch_count(folder.folder), 0);
     free(noise);
     options.memory_bytes = 1 << 10;

@@ -317,6 +317,34 @@ static void small_state_is_small_on_disk(void **state)
     tiny_run_remove(&run);
 }
 
+/* 0x237f is the largest that rounding to bfloat16 makes zero. */
+static void a_weight_that_no_rounding_leaves_is_rounded(void **state)
+{
+    (void)state;
+    static const uint16_t written[] = { 0x2380, 0x237f, 0xa37f, 0x3f80 },
+                          wanted[] = { 0x2380, 0x0000, 0x8000, 0x3f80 };
+    uint16_t got[4] = { 0 };
+    tiny_run run;
+    pl_error err = { 0 };
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--weights=bf16");
+    tiny_run_open(&run);
+    pl_run *r = &run.session.run;
+    assert_int_equal(pl_device_write(r->device, r->gpt.weights[0], 0, written,
+                                     sizeof written, &err),
+                     PL_OK);
+    save(&run);
+    tiny_run_close(&run);
+    tiny_run_set(&run, "--init_from=resume");
+    tiny_run_open(&run);
+    assert_int_equal(r->gpt.graph.buffers[r->gpt.weights[0]].dtype, PL_BF16);
+    assert_int_equal(
+        pl_device_read(r->device, r->gpt.weights[0], 0, got, sizeof got, &err),
+        PL_OK);
+    assert_memory_equal(got, wanted, sizeof got);
+    tiny_run_remove(&run);
+}
+
 static void no_checkpoint_says_where_it_looked(void **state)
 {
     (void)state;
@@ -454,6 +482,7 @@ int main(void)
         cmocka_unit_test(another_model_is_refused_with_the_difference),
         cmocka_unit_test(another_way_of_keeping_it_is_refused_by_its_key),
         cmocka_unit_test(small_state_is_small_on_disk),
+        cmocka_unit_test(a_weight_that_no_rounding_leaves_is_rounded),
         cmocka_unit_test(no_checkpoint_says_where_it_looked),
         cmocka_unit_test(keys_that_may_change_are_said),
         cmocka_unit_test(another_seed_or_other_data_stop_it),

@@ -286,6 +286,52 @@ static void what_no_run_could_do_is_refused(void **state)
     check_refused(f, "warmup_iters = 50; lr_decay_iters = 50", "to decay in");
 }
 
+/* By hand: a group is whole batches, or every batch is cut into so many. */
+static int can_be(int64_t groups, int64_t batches, int64_t batch)
+{
+    return batches % groups == 0 ||
+           (groups % batches == 0 && batch % (groups / batches) == 0);
+}
+
+static void an_update_is_cut_where_batches_allow_it(void **state)
+{
+    fixture *f = *state;
+    int passed = 0;
+    for (int64_t batches = 1; batches <= 12; batches++)
+        for (int64_t batch = 1; batch <= 12; batch++)
+            for (int64_t groups = 1; groups <= 128; groups++) {
+                const int right = (groups & (groups - 1)) == 0 &&
+                                  can_be(groups, batches, batch);
+                f->cfg.gradient_accumulation_steps = batches;
+                f->cfg.batch_size = batch;
+                f->cfg.gradient_groups = groups;
+                assert_int_equal(pl_config_check(&f->cfg, &f->err),
+                                 right ? PL_OK : PL_E_CONFIG);
+                passed += right;
+            }
+    assert_true(passed > 200);
+}
+
+static void a_wrong_number_of_groups_says_what_would_work(void **state)
+{
+    fixture *f = *state;
+    check_refused(f, "gradient_groups = 16",
+                  "gradient_groups = 16 (x.py:1:1) doesn't go with "
+                  "gradient_accumulation_steps = 40 (default)");
+    check_refused(f, "gradient_groups = 16", "here 8 at the most");
+    check_refused(f, "gradient_groups = 16",
+                  "16 groups need gradient_accumulation_steps = 16 or a "
+                  "multiple of it");
+    check_refused(f, "gradient_groups = 6", "is a power of two");
+    check_refused(f,
+                  "gradient_accumulation_steps = 2; batch_size = 12; "
+                  "gradient_groups = 16",
+                  "here 8 at the most: a group is a number of whole batches, "
+                  "or an equal part of a batch (batch_size = 12)");
+    check_passes(f, "gradient_groups = 8; gradient_accumulation_steps = 2; "
+                    "batch_size = 12");
+}
+
 static void what_nanogpt_allows_is_allowed(void **state)
 {
     fixture *f = *state;
@@ -525,6 +571,8 @@ int main(void)
         TEST(a_key_of_another_command_is_refused),
         TEST(keys_without_effect_are_listed_once_each),
         TEST(what_no_run_could_do_is_refused),
+        TEST(an_update_is_cut_where_batches_allow_it),
+        TEST(a_wrong_number_of_groups_says_what_would_work),
         TEST(what_nanogpt_allows_is_allowed),
         TEST(written_floats_read_back_as_the_same),
         TEST(a_written_config_reads_back_as_the_same),

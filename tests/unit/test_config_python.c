@@ -159,6 +159,32 @@ static void functions_of_numbers_are_python_s(void **state)
     has_no_value(f, "math.gamma(3)", "'math.gamma(3)' is not evaluated");
 }
 
+/* CPython's own answers, on glibc; ours come from no libm. */
+static void powers_and_logarithms_are_python_s_to_the_last_digit(void **state)
+{
+    fixture *f = *state;
+    is(f, "0.1 ** 3", "0.0010000000000000002");
+    is(f, "10 ** -3", "0.001");
+    is(f, "1.1 ** 10", "2.5937424601000023");
+    is(f, "0.5 ** 0.3", "0.8122523963562356");
+    is(f, "7 ** -0.5", "0.37796447300922725");
+    is(f, "(-1.5) ** 3", "-3.375");
+    is(f, "1e-3 * 0.9 ** 40", "1.4780882941434608e-05");
+    is(f, "math.log(10)", "2.302585092994046");
+    is(f, "math.exp(1)", "2.718281828459045");
+    is(f, "math.exp(-0.1)", "0.9048374180359595");
+    is(f, "math.cos(1)", "0.5403023058681398");
+    is(f, "math.sin(1)", "0.8414709848078965");
+    is(f, "math.sin(1e6)", "-0.34999350217129294");
+    is(f, "math.log10(1000)", "3.0");
+    is(f, "math.log2(10)", "3.321928094887362");
+    is(f, "math.cos(math.pi / 3)", "0.5000000000000001");
+    has_no_value(f, "math.sin(1e10)",
+                 "angles are understood up to 1.07374e+09");
+    has_no_value(f, "math.cos(math.inf)", "is not a number");
+    has_no_value(f, "math.log(0)", "is not a number");
+}
+
 static void powers_and_repetitions_are_bounded(void **state)
 {
     fixture *f = *state;
@@ -171,16 +197,16 @@ static void powers_and_repetitions_are_bounded(void **state)
     is(f, "'' * 10**18", "''");
     is(f, "(1,) * 2", "(1, 1)");
     has_no_value(f, "9**9**9", "does not fit");
-    has_no_value(f, "'a' * 10**9", "longer than 65536 bytes");
+    has_no_value(f, "'a' * 10**9", "longer than 65,536 bytes");
     has_no_value(f, "[0] * 10**9", "more than 10000 items");
     has_no_value(f, "[[0] * 5000] * 5000", "more than 10000 items");
     has_no_value(f, "[[[[[1]]]]]", "4 lists in each other");
-    has_no_value(f, "f'{\"a\" * 60000}{\"a\" * 60000}'", "longer than 65536");
+    has_no_value(f, "f'{\"a\" * 60000}{\"a\" * 60000}'", "longer than 65,536");
     char *text = calloc(1, 60000);
     strcpy(text, "a = 'a' * 60000\n");
     for (int i = 0; i < 4000; i++)
         strcat(text, "b = a + ''\n");
-    refused(f, text, "the values so far take more than 8 MB");
+    refused(f, text, "the values so far take more than 8.39 MB");
     free(text);
 }
 
@@ -374,6 +400,7 @@ int main(void)
         TEST(comparisons_are_python_s),
         TEST(whole_numbers_have_bits),
         TEST(functions_of_numbers_are_python_s),
+        TEST(powers_and_logarithms_are_python_s_to_the_last_digit),
         TEST(powers_and_repetitions_are_bounded),
         TEST(strings_are_made_as_python_makes_them),
         TEST(f_strings_have_fields),

@@ -238,7 +238,7 @@ static void a_string_that_grows_without_end_is_refused(void **state)
     char text[1024] = "start = 'abcdefgh'\n";
     for (int i = 0; i < 20; i++)
         strcat(text, "start = start + start\n");
-    refused(f, text, "longer than 65536 bytes");
+    refused(f, text, "longer than 65,536 bytes");
 }
 
 int main(void)

@@ -1,4 +1,5 @@
 #include "base/cpu.h"
+#include "base/cpu_bf16.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -40,6 +41,12 @@ static void the_environment_cannot_raise_it(void **state)
 {
     (void)state;
     pl_isa best = pl_cpu_isa();
+#if PL_HAVE_AVX512BF16
+    if (best == PL_ISA_AVX512) /* it may be there, and slow */
+        best = pl_cpu_has_bf16() ? PL_ISA_AVX512BF16 : best;
+    setenv("PLIMSOLL_ISA", "avx512bf16", 1);
+    assert_int_equal(pl_cpu_isa(), best);
+#endif
     for (int isa = (int)best; isa < PL_ISA_COUNT; isa++) {
         setenv("PLIMSOLL_ISA", pl_cpu_isa_name((pl_isa)isa), 1);
         assert_int_equal(pl_cpu_isa(), best);
@@ -58,10 +65,13 @@ static void it_cannot_be_raised_on_an_old_processor_either(void **state)
     pl_isa avx2 = pl_cpu_isa();
     setenv("PLIMSOLL_ISA", "avx512", 1);
     pl_isa avx512 = pl_cpu_isa();
+    setenv("PLIMSOLL_ISA", "avx512bf16", 1);
+    pl_isa avx512bf16 = pl_cpu_isa();
     __cpu_model.features = features;
     assert_int_equal(best, PL_ISA_BASE);
     assert_int_equal(avx2, PL_ISA_BASE);
     assert_int_equal(avx512, PL_ISA_BASE);
+    assert_int_equal(avx512bf16, PL_ISA_BASE);
 #else
     skip();
 #endif
@@ -88,6 +98,9 @@ static void instruction_sets_have_names(void **state)
 #else
     assert_string_equal(pl_cpu_isa_name(PL_ISA_AVX2), "avx2");
     assert_string_equal(pl_cpu_isa_name(PL_ISA_AVX512), "avx512");
+#if PL_HAVE_AVX512BF16
+    assert_string_equal(pl_cpu_isa_name(PL_ISA_AVX512BF16), "avx512bf16");
+#endif
 #endif
 }
 
@@ -126,14 +139,31 @@ static void the_machine_has_all_that_its_instruction_set_uses(void **state)
         has_avx512 &= kernel_lists(avx512[i]);
     }
     has_avx512 &= has_avx2;
-    assert_int_equal(pl_cpu_isa(), has_avx512 ? PL_ISA_AVX512
-                                   : has_avx2 ? PL_ISA_AVX2
-                                              : PL_ISA_BASE);
+    pl_isa most = has_avx512 ? PL_ISA_AVX512
+                  : has_avx2 ? PL_ISA_AVX2
+                             : PL_ISA_BASE;
+#if PL_HAVE_AVX512BF16
+    /* named: whether it is faster is another matter */
+    setenv("PLIMSOLL_ISA", "avx512bf16", 1);
+    if (has_avx512 && kernel_lists("avx512_bf16"))
+        most = PL_ISA_AVX512BF16;
+#endif
+    assert_int_equal(pl_cpu_isa(), most);
 #elif PL_HAVE_ARM64
     assert_int_equal(pl_cpu_isa(), PL_ISA_NEON);
 #else
     assert_int_equal(pl_cpu_isa(), PL_ISA_BASE);
 #endif
+}
+
+/* Every test that compares sets says so too, with more numbers. */
+static void pairs_of_bfloat16_are_added_high_half_first(void **state)
+{
+    (void)state;
+    if (!pl_cpu_has_bf16())
+        skip();
+    assert_true(pl_cpu_bf16_rounds());
+    assert_int_equal(pl_cpu_bf16_is_fast(), pl_cpu_bf16_is_fast());
 }
 
 static void only_processors_that_we_may_use_are_counted(void **state)
@@ -163,6 +193,7 @@ int main(void)
         TEST(other_words_in_the_environment_change_nothing),
         TEST(instruction_sets_have_names),
         TEST(the_machine_has_all_that_its_instruction_set_uses),
+        TEST(pairs_of_bfloat16_are_added_high_half_first),
         TEST(only_processors_that_we_may_use_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ static const struct other {
     [PL_KEY_dataset] = { NULL, "a test of its own" },
     [PL_KEY_batch_size] = { "4", NULL },
     [PL_KEY_gradient_accumulation_steps] = { "3", NULL },
+    [PL_KEY_gradient_groups] = { "2", NULL },
     [PL_KEY_block_size] = { "12", NULL },
     [PL_KEY_vocab_size] = { "62", NULL },
     [PL_KEY_n_layer] = { "3", NULL },

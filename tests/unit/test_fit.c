@@ -29,6 +29,8 @@ static pl_gpt_layout base_of(const pl_shape *shape, size_t batch,
     static const uint8_t levels[16];
     return (pl_gpt_layout){
         .batch = batch,
+        .batches = 1,
+        .groups = 1,
         .micro = batch,
         .eval_T = shape->T,
         .eval_micro = 1,
@@ -57,7 +59,8 @@ static pl_fit search(const pl_shape *shape, size_t batch, size_t batches,
                      pl_dtype dtype, size_t budget, pl_heap *heap)
 {
     pl_gpt_layout base = base_of(shape, batch, dtype);
-    pl_fit_wish wish = { .budget_bytes = budget, .batches = batches };
+    pl_fit_wish wish = { .budget_bytes = budget };
+    base.batches = batches;
     return search_for(shape, &base, &wish, heap);
 }
 
@@ -147,9 +150,7 @@ static void the_smallest_is_found_at_once(void **state)
             pl_heap heap = pl_heap_make(HEAP_BYTES);
             pl_shape shape = small;
             pl_gpt_layout base = base_of(&shape, batch, PL_F32);
-            pl_fit_wish wish = { .budget_bytes = 1,
-                                 .batches = 1,
-                                 .no_products = light };
+            pl_fit_wish wish = { .budget_bytes = 1, .no_products = light };
             pl_rates rates = pl_rates_built_in(2);
             pl_fit_option smallest;
             pl_error err = { 0 };
@@ -175,9 +176,7 @@ static void levels_may_be_kept_to_what_computes_no_product_again(void **state)
     for (size_t budget = 100000; budget < 1000000; budget += 20000) {
         pl_heap heap = pl_heap_make(HEAP_BYTES);
         pl_gpt_layout base = base_of(&small, 6, PL_F32);
-        pl_fit_wish wish = { .budget_bytes = budget,
-                             .batches = 1,
-                             .no_products = 1 };
+        pl_fit_wish wish = { .budget_bytes = budget, .no_products = 1 };
         pl_fit fit = search_for(&small, &base, &wish, &heap);
         assert_false(recomputes(&fit.chosen, small.L));
         ones += fit.fits && fit.chosen.layout.levels[0] == 1;
@@ -248,7 +247,7 @@ static void nothing_that_fits_is_faster(void **state)
             layout.levels = levels;
             assert_int_equal(
                 pl_gpt_make_training(&gpt, &small, &layout, &own, &err), PL_OK);
-            double seconds = pl_cost_update(&gpt, &rates, 2);
+            double seconds = pl_cost_update(&gpt, &rates);
             if (gpt.placement.arena_bytes <= budget)
                 assert_true(fit.chosen.update_seconds <= seconds * 1.0051);
             pl_heap_close(&own);

@@ -26,7 +26,7 @@ enum {
     VARIANTS = 6,
     CONFIGS = SANITIZED_ADDRESS || SANITIZED_THREAD ? 2 : 6, /* per dtype */
     FILES = 2,
-    TEXT_BYTES = 640,
+    TEXT_BYTES = 720,
     HEAP_BYTES = 64 * 1024 * 1024,
 };
 
@@ -43,7 +43,7 @@ static const struct {
     /* 6 x 61 rows, 4 x 69 channels: more than a block of any kernel */
     { "block_size", "5 7 13 18 29 33 61" },
     { "batch_size", "1 2 3 4 4 5 6 6 6" },
-    { "gradient_accumulation_steps", "1 2 3" },
+    { "gradient_accumulation_steps", "1 2 3 4" },
     { "dropout", "0.1 0.25 0.5" },
     { "grad_clip", "0.01 0.05 0.1" },
     { "bias", "True False" },
@@ -110,6 +110,22 @@ __attribute__((format(printf, 2, 3))) static void add(note *n,
     n->used += (size_t)wrote;
 }
 
+static int64_t drawn(const note *settings, const char *key)
+{
+    return strtoll(strstr(settings->text, key) + strlen(key), NULL, 10);
+}
+
+/* Any number of groups that the drawn batches can be cut into. */
+static size_t draw_groups(random_dice *dice, const note *settings)
+{
+    pl_config config = pl_config_make_default();
+    config.batch_size = drawn(settings, "--batch_size=");
+    config.gradient_accumulation_steps = drawn(
+        settings, "--gradient_accumulation_steps=");
+    const size_t most = (size_t)pl_config_most_groups(&config);
+    return (size_t)1 << roll(dice, 0, pl_gpt_digits(most));
+}
+
 /* The run of a config, as arguments: "--n_layer=2 --n_head=3 ...". */
 static note draw_run(random_dice *dice, const char *dtype)
 {
@@ -125,6 +141,7 @@ static note draw_run(random_dice *dice, const char *dtype)
         add(&settings, " --%s=%.*s", run_knobs[i].key, (int)strcspn(at, " "),
             at);
     }
+    add(&settings, " --gradient_groups=%zu", draw_groups(dice, &settings));
     return settings;
 }
 
@@ -261,7 +278,8 @@ static void draw_budget(random_dice *dice, const tiny_run *run, pl_gpt *gpt,
     size_t total[2], V = run->session.run.shape.V;
     config.threads = (int64_t)thread_counts[roll(dice, 0, 5)];
     config.origin[PL_KEY_grad_checkpoint].source = PL_FROM_DEFAULT;
-    machine.rates = pl_rates_built_in((size_t)config.threads);
+    for (int i = 0; i < PL_RATE_DTYPES; i++)
+        machine.rates[i] = pl_rates_built_in((size_t)config.threads);
     for (int smallest = 0; smallest < 2; smallest++) {
         config.fit = smallest ? PL_FIT_AUTO : PL_FIT_EXACT;
         machine.budget_bytes = smallest ? 1 : SIZE_MAX;
@@ -365,7 +383,7 @@ static note compare(const outcome *a, const outcome *b)
     if (s->step != t->step || s->skipped != t->skipped ||
         s->scaler.scale != t->scaler.scale ||
         s->scaler.good != t->scaler.good ||
-        s->scaler.active != t->scaler.active)
+        s->scaler.adaptive != t->scaler.adaptive)
         add(&n, "state.json differs");
     return n;
 }

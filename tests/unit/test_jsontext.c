@@ -243,7 +243,7 @@ static void overflow_is_remembered_at_every_capacity(void **state)
     assert_int_equal(write_into(memory, need), PL_OK);
     assert_string_equal(memory, whole);
     write_into(memory, 10);
-    assert_contains(err.text, "bytes of JSON do not fit the 10 kept");
+    assert_contains(err.text, "bytes of JSON do not fit the 10 bytes kept");
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)

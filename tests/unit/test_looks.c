@@ -66,6 +66,31 @@ static void a_brief_look_counts_less_than_a_long_one(void **state)
     assert_true(looks.per_second[PL_OP_MATMUL] == 100e9);
 }
 
+/* Small models: an op takes microseconds, and milliseconds where the thread was
+ * interrupted in it. That isn't a longer look at it. */
+static void an_interruption_is_no_long_look(void **state)
+{
+    (void)state;
+    static const double quiet[] = { 1.0, 0.04, 0.5, 1.0 };
+    static const double extra[] = { 0.0, 17e-3, 0.7e-3, 0.0 };
+    for (int first = 0; first < 4; first++) {
+        pl_looks looks = { .count = 0 };
+        pl_rates rates = pl_rates_built_in(2);
+        learnt(&rates, 100e9, 1.0, now);
+        for (int i = 0; i < 4; i++) {
+            const int at = (first + i) % 4;
+            pl_observed seen = { .least_seconds = 0.0 };
+            seen.seconds[PL_OP_MATMUL] = 0.6e-3 + extra[at];
+            seen.units[PL_OP_MATMUL] = 0.6e-3 * 100e9;
+            seen.seconds[PL_OP_GELU] = 0.1e-3;
+            seen.units[PL_OP_GELU] = 0.1e-3 * 1e9;
+            pl_looks_add(&looks, &seen, quiet[at]);
+        }
+        pl_rates_learn(&rates, &looks, now + 60);
+        assert_true(fabs(rates.per_second[PL_OP_MATMUL] - 100e9) < 1.0);
+    }
+}
+
 /* Twelve times too slow, as it happened. */
 static void a_busy_moment_does_not_poison_what_is_known(void **state)
 {
@@ -133,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_of_several_looks_counts),
         cmocka_unit_test(a_brief_look_counts_less_than_a_long_one),
+        cmocka_unit_test(an_interruption_is_no_long_look),
         cmocka_unit_test(a_busy_moment_does_not_poison_what_is_known),
         cmocka_unit_test(a_quiet_run_forgets_what_was_said),
         cmocka_unit_test(of_two_busy_moments_the_faster_counts),

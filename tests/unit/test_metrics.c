@@ -42,7 +42,8 @@ static void update(pl_metrics *m, uint64_t step)
                                 .step_ms = 1.0,
                                 .learning_rate = 0.001,
                                 .grad_norm = 0.5,
-                                .loss_scale = 1.0 };
+                                .loss_scale = 1.0,
+                                .arithmetic = 4 };
     pl_metrics_updated(m, &e);
 }
 
@@ -97,7 +98,7 @@ static void assert_holds(const char *want)
 
 #define REST                                                                   \
     ", \"loss\": 2.5, \"lr\": 0.001, \"grad_norm\": 0.5, \"loss_scale\": 1, "  \
-    "\"skipped\": 0, \"step_ms\": 1}\n"
+    "\"skipped\": 0, \"arithmetic\": 4, \"step_ms\": 1}\n"
 #define LINE(step) "{\"step\": " step REST
 
 #define EVAL(step)                                                             \
@@ -221,7 +222,7 @@ static void the_evaluation_of_its_step_stands_there_once(void **state)
 
 #define TIMELESS(step)                                                         \
     "{\"step\": " step ", \"loss\": 2.5, \"lr\": 0.001, \"grad_norm\": 0.5, "  \
-    "\"loss_scale\": 1, \"skipped\": 0}\n"
+    "\"loss_scale\": 1, \"skipped\": 0, \"arithmetic\": 4}\n"
 
 static void lines_that_are_gone_come_from_the_copy(void **state)
 {
@@ -408,6 +409,7 @@ static void files_are_never_larger_than_was_said(void **state)
                                 .learning_rate = wide,
                                 .grad_norm = wide,
                                 .skipped = -2147483647,
+                                .arithmetic = -2147483647,
                                 .loss_scale = wide };
     const pl_eval_event e = { .step = 4294967295u,
                               .train = { .loss = wide, .standard_error = wide },

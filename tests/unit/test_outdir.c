@@ -269,7 +269,7 @@ static void a_checkpoint_goes_to_no_other_disk(void **state)
     (void)state;
     tiny_run run;
     pl_error err = { 0 };
-    scratch other = { "/tmp/plimsoll-test-XXXXXX" };
+    scratch other = { "/tmp/plimsoll-test-XXXXXX", scratch_open_files() };
     char setting[700], link[600];
     if (!mkdtemp(other.folder))
         return;
@@ -291,8 +291,8 @@ static void a_checkpoint_goes_to_no_other_disk(void **state)
     tiny_run_train(&run, 1);
     save(&run); /* it is back */
     assert_int_equal(linked(&run, "disk/out/latest"), 2);
-    scratch_close(&other);
     tiny_run_remove(&run);
+    scratch_close(&other);
 }
 
 /* A folder that was deleted is made again. */

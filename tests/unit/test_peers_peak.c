@@ -131,7 +131,9 @@ static double plan_bytes(const model *m, storage s, wish w)
     pl_error err = { 0 };
     pl_run_plan plan;
     const pl_machine machine = { .budget_bytes = w == SMALLEST ? 1 : SIZE_MAX,
-                                 .rates = pl_rates_built_in(THREADS) };
+                                 .rates = { pl_rates_built_in(THREADS),
+                                            pl_rates_built_in(THREADS),
+                                            pl_rates_built_in(THREADS) } };
     config.n_layer = (int64_t)m->L;
     config.n_head = (int64_t)m->H;
     config.n_embd = (int64_t)m->C;

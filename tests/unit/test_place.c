@@ -269,8 +269,8 @@ static void what_is_larger_than_a_bank_is_refused(void **state)
     pl_buffer_id large = transient(1025, 0, 1);
     graph.buffers[large].name = "h.7.fc";
     assert_int_equal(pl_place(&placement, &graph, &rules, &err), PL_E_MEMORY);
-    assert_contains(err.text, "tensor h.7.fc has 1025 bytes");
-    assert_contains(err.text, "at most 1024");
+    assert_contains(err.text, "tensor h.7.fc has 1,025 bytes");
+    assert_contains(err.text, "at most 1,024 bytes at once");
     graph.buffers[large].space = PL_SPACE_HOST; /* which has no banks */
     rules.spaces = PL_SPACES_APART;
     place();
@@ -382,6 +382,33 @@ static void saved_activations_reach_the_bound(void **state)
 }
 
 /* Large first: the small one goes into the gap beside the large one. */
+/* Each of these is placed within the bound by one order of buffers alone: by
+ * size, by bytes x lifetime, by lifetime, and by the last step. */
+static void the_order_that_meets_the_bound_is_found(void **state)
+{
+    enum { SIZE = 1024 };
+    static const struct {
+        size_t size, first, last;
+    } graphs[][4] = {
+        { { 2, 0, 0 }, { 2, 0, 0 }, { 2, 0, 1 }, { 3, 1, 2 } },
+        { { 2, 0, 0 }, { 1, 0, 1 }, { 1, 1, 3 }, { 2, 2, 2 } },
+        { { 2, 0, 1 }, { 2, 0, 2 }, { 2, 1, 1 }, { 3, 2, 3 } },
+        { { 2, 0, 0 }, { 1, 0, 1 }, { 1, 1, 2 }, { 2, 2, 2 } },
+    };
+    static const size_t bounds[] = { 6, 3, 6, 3 };
+    for (size_t g = 0; g < sizeof graphs / sizeof graphs[0]; g++) {
+        tear_down(state);
+        set_up(state);
+        for (size_t i = 0; i < 4; i++)
+            transient(graphs[g][i].size * SIZE, graphs[g][i].first,
+                      graphs[g][i].last);
+        place();
+        assert_no_overlap();
+        assert_int_equal(placement.lower_bound_bytes, bounds[g] * SIZE);
+        assert_int_equal(placement.arena_bytes, bounds[g] * SIZE);
+    }
+}
+
 static void a_gap_that_fits_is_filled(void **state)
 {
     (void)state;
@@ -484,6 +511,7 @@ int main(void)
         TEST(a_chain_takes_two_of_its_buffers),
         TEST(growing_and_shrinking_chains_reach_the_bound),
         TEST(saved_activations_reach_the_bound),
+        TEST(the_order_that_meets_the_bound_is_found),
         TEST(a_gap_that_fits_is_filled),
         TEST(lives_that_touch_at_a_step_meet),
         TEST(the_lifetimes_of_a_finished_graph_are_used),

@@ -59,6 +59,7 @@ static int tear_down(void **state)
 static void every_step_of_every_program_runs(void **state)
 {
     (void)state;
+    tiny_run_set(&run, "--gradient_groups=2");
     tiny_run_open(&run);
     set_to_zero();
     for (int id = 0; id < PL_PROGRAM_COUNT; id++)
@@ -88,7 +89,8 @@ static void zeros_stay_zeros(void **state)
 {
     static const char *const ways[] = { "--dtype=float32", "--dtype=float16",
                                         "--weights=bf16",
-                                        "--optimizer_state=8bit" };
+                                        "--optimizer_state=8bit",
+                                        "--gradient_groups=2" };
     (void)state;
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
         tiny_run_set(&run, ways[way]);

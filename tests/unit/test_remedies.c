@@ -37,7 +37,9 @@ static void plan_it(planned *p, const char *text, const char *more,
                             &p->heap, &err))
             fail_msg("%s in:\n%s", err.text, parts[i]);
     p->machine = (pl_machine){ .budget_bytes = budget,
-                               .rates = pl_rates_built_in(2) };
+                               .rates = { pl_rates_built_in(2),
+                                          pl_rates_built_in(2),
+                                          pl_rates_built_in(2) } };
     if (pl_run_plan_make(&p->plan, &p->config, &p->machine, 50304, &silent,
                          &p->heap, &err))
         fail_msg("%s", err.text);
@@ -149,6 +151,38 @@ static void a_smaller_batch_is_the_same_run(void **state)
     assert_true(changes[0].regroups);
 }
 
+static void as_many_groups_as_fit_are_offered(void **state)
+{
+    (void)state;
+    const size_t budget = 2100000000;
+    pl_remedy changes[PL_MAX_REMEDIES];
+    char text[256];
+    planned p;
+    snprintf(text, sizeof text, "%sgradient_groups = 32\n", story);
+    assert_int_equal(check_all(text, budget, changes), 1);
+    assert_string_equal(changes[0].settings, "gradient_groups = 4");
+    assert_int_equal(changes[0].effect, PL_EFFECT_NUMBERS);
+    assert_false(changes[0].regroups);
+    plan_it(&p, story, "gradient_groups = 8\n", budget);
+    assert_false(p.plan.fits);
+    pl_heap_close(&p.heap);
+}
+
+/* 3 batches of 4 can't be cut into 4 groups: neither said nor tried. */
+static void a_smaller_batch_still_has_its_groups(void **state)
+{
+    (void)state;
+    pl_remedy changes[PL_MAX_REMEDIES];
+    static const char text[] = "batch_size = 12\n"
+                               "gradient_accumulation_steps = 1\n"
+                               "gradient_groups = 4\n"
+                               "n_embd = 576\n"
+                               "threads = 2\n";
+    const size_t count = check_all(text, 1000000000, changes);
+    assert_true(count > 0);
+    assert_null(find(changes, count, "gradient_accumulation_steps = 3"));
+}
+
 static void where_nothing_helps_nothing_is_offered(void **state)
 {
     (void)state;
@@ -163,6 +197,8 @@ int main(void)
         cmocka_unit_test(the_model_is_made_no_smaller_than_it_must),
         cmocka_unit_test(another_layout_comes_before_another_model),
         cmocka_unit_test(a_smaller_batch_is_the_same_run),
+        cmocka_unit_test(as_many_groups_as_fit_are_offered),
+        cmocka_unit_test(a_smaller_batch_still_has_its_groups),
         cmocka_unit_test(where_nothing_helps_nothing_is_offered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,22 @@ static void normals_are_finite_at_the_edges(void **state)
     }
 }
 
+/* A seed's first weights are these on every machine, with every libc. */
+static void normals_are_these_bits(void **state)
+{
+    (void)state;
+    static const double known[4] = { 0x1.28329c4fb5dddp+0, 0x1.0bb6d6a80de9bp-3,
+                                     -0x1.9b489a267415fp-1,
+                                     -0x1.1eafa12a119dp+1 };
+    uint32_t words[4];
+    double out[4];
+    pl_rng_words(PL_RNG_INIT, 1337, 0, 0, 0, 0, words);
+    pl_rng_normals(words, out);
+    for (int i = 0; i < 4; i++)
+        if (out[i] != known[i])
+            fail_msg("%d: %a, expected %a", i, out[i], known[i]);
+}
+
 static void normals_have_the_normal_moments(void **state)
 {
     (void)state;
@@ -234,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_unit_is_at_least_0_and_below_1),
         cmocka_unit_test(units_are_uniform),
         cmocka_unit_test(normals_are_finite_at_the_edges),
+        cmocka_unit_test(normals_are_these_bits),
         cmocka_unit_test(normals_have_the_normal_moments),
         cmocka_unit_test(the_pairs_of_normals_have_words_of_their_own),
     };

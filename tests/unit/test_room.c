@@ -45,7 +45,7 @@ static void the_limit_holds_for_all_blocks_together(void **state)
     assert_int_equal(pl_room_take(&room, &a, 600, "the page", &err), PL_OK);
     assert_int_equal(pl_room_take(&room, &b, 600, "the page", &err),
                      PL_E_MEMORY);
-    assert_contains(err.text, "the page needs 600 bytes");
+    assert_contains(err.text, "the page needs 600 B");
     assert_null(b.data);
     assert_int_equal(room.wanted_bytes, a.bytes + 600);
     /* To replace it and to grow it, its own bytes count as free. */

@@ -42,9 +42,13 @@ static void a_checkpoint_takes_no_more_than_was_said(void **state)
     assert_int_equal(pl_train(&run.session, &listener, &err), PL_OK);
     sum s = { scratch_path(&run.folder, "out/step-00000006/"), 0 };
     assert_int_equal(pl_folder_walk(s.folder, add_file, &s, &err), PL_OK);
-    assert_in_range(s.bytes, 1, pl_checkpoint_bytes(&run.session.run));
+    const uint64_t said = pl_checkpoint_bytes(
+        &run.config, &run.session.run.gpt,
+        pl_checkpoint_tokenizer_bytes(&run.session.run.tokenizer_file,
+                                      &run.session.run.hf_tokenizer));
+    assert_in_range(s.bytes, 1, said);
     /* and not much less: state.json has 64 KiB at most, and few */
-    assert_true(s.bytes + 96 * 1024 > pl_checkpoint_bytes(&run.session.run));
+    assert_true(s.bytes + 96 * 1024 > said);
     const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(&run.config);
     sum out = { scratch_path(&run.folder, "out"), 0 };
     add_file(&out, PL_METRICS_NAME);
@@ -53,6 +57,42 @@ static void a_checkpoint_takes_no_more_than_was_said(void **state)
     add_file(&out, PL_TENSORBOARD_NAME);
     assert_in_range(out.bytes, 1, most.events);
     tiny_run_remove(&run);
+}
+
+/* Of the whole folder, what is the run's own. */
+static void what_a_run_holds_is_counted_in_pages(void **state)
+{
+    (void)state;
+    static const char *const folders[] = { "out", "out/step-00000006",
+                                           "out/.saving", "out/earlier-1" };
+    static const char *const files[] = {
+        "out/step-00000006/state.json",
+        "out/.saving/state.json",
+        "out/metrics.jsonl",
+        "out/earlier-1/state.json",
+        "out/notes.txt",
+        "out/step-00000008",
+    };
+    scratch s;
+    pl_error err = { 0 };
+    uint64_t bytes = 1;
+    scratch_open(&s);
+    assert_int_equal(
+        pl_outdir_held_bytes(scratch_path(&s, "out"), &bytes, &err), PL_OK);
+    assert_int_equal(bytes, 0);
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        assert_int_equal(pl_folder_make(scratch_path(&s, folders[i]), &err),
+                         PL_OK);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        FILE *file = fopen(scratch_path(&s, files[i]), "w");
+        assert_non_null(file);
+        assert_int_equal(fputc('x', file), 'x');
+        fclose(file);
+    }
+    assert_int_equal(
+        pl_outdir_held_bytes(scratch_path(&s, "out"), &bytes, &err), PL_OK);
+    assert_int_equal(bytes, 3 * 4096);
+    scratch_close(&s);
 }
 
 /* In memory they count against the budget, on a disk against its room. */
@@ -110,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checkpoint_takes_no_more_than_was_said),
+        cmocka_unit_test(what_a_run_holds_is_counted_in_pages),
         cmocka_unit_test(metrics_without_room_are_refused_before_the_run),
         cmocka_unit_test(a_resumed_run_asks_for_the_rest_only),
     };

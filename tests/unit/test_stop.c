@@ -145,14 +145,7 @@ static void make(tiny_run *run, const char *const *settings)
 /* What the files of an open run count for, which is nothing on a disk. */
 static uint64_t file_bytes(tiny_run *run)
 {
-    const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(&run->config);
-    pl_disk_medium medium;
-    assert_int_equal(pl_disk_look(run->config.out_dir, &medium, NULL), PL_OK);
-    return medium == PL_DISK_STORAGE || tiny_run_beside(run) == 0
-               ? 0
-               : metrics.lines + metrics.events +
-                     pl_outdir_most((size_t)run->config.keep) *
-                         pl_checkpoint_bytes(&run->session.run);
+    return tiny_run_beside(run) == 0 ? 0 : run->session.files_bytes;
 }
 
 /* Not much more than half of the memory that a batch at once takes. */
@@ -220,6 +213,21 @@ static void a_run_in_micro_batches_may_stop_anywhere(void **state)
     stop_everywhere(settings, 151, NARROW);
 }
 
+/* Among batches, and within them. */
+static void a_run_in_groups_may_stop_anywhere(void **state)
+{
+    static const char *const batches[] = { "--gradient_groups=4",
+                                           "--gradient_accumulation_steps=4",
+                                           "--max_iters=2", NULL };
+    static const char *const parts[] = { "--gradient_groups=4",
+                                         "--batch_size=8", "--max_iters=2",
+                                         NULL };
+    (void)state;
+    scratch_in_memory();
+    stop_everywhere(batches, 89, BATCH_AT_ONCE);
+    stop_everywhere(parts, 97, NARROW);
+}
+
 static void a_run_may_stop_between_any_two_steps(void **state)
 {
     static const char *const plain[] = { NULL };
@@ -238,12 +246,10 @@ static void a_run_may_stop_between_any_two_steps(void **state)
 
 /* ---- in one session ---- */
 
-static void what_was_given_up_leaves_nothing_behind(void **state)
+static void give_up_often(const char *const *settings)
 {
-    static const char *const settings[] = { NULL };
     tiny_run whole, parts;
     asker never = { .at = UINT64_MAX };
-    (void)state;
     make(&whole, settings);
     tiny_run_open(&whole);
     assert_int_equal(train(&whole, &never, 0.0), PL_OK);
@@ -270,6 +276,17 @@ static void what_was_given_up_leaves_nothing_behind(void **state)
     free(b);
     tiny_run_remove(&parts);
     tiny_run_remove(&whole);
+}
+
+static void what_was_given_up_leaves_nothing_behind(void **state)
+{
+    static const char *const plain[] = { NULL };
+    static const char *const groups[] = { "--gradient_groups=4",
+                                          "--gradient_accumulation_steps=4",
+                                          NULL };
+    (void)state;
+    give_up_often(plain);
+    give_up_often(groups);
 }
 
 /* ---- which stop does what ---- */
@@ -331,6 +348,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_in_micro_batches_may_stop_anywhere),
+        cmocka_unit_test(a_run_in_groups_may_stop_anywhere),
         cmocka_unit_test(a_run_may_stop_between_any_two_steps),
         cmocka_unit_test(what_was_given_up_leaves_nothing_behind),
         cmocka_unit_test(a_stop_that_is_soon_gives_the_update_up),

@@ -1,6 +1,7 @@
 /* Tests of train/trainer: what an update computes must not depend on how it is
  * computed. */
 #include "store/checkpoint.h"
+#include "support/on_device.h"
 #include "support/tiny_run.h"
 #include "train/trainer.h"
 
@@ -236,6 +237,41 @@ static void the_loss_falls(void **state)
     tiny_run_remove(&run);
 }
 
+/* AdamW divides the moments by what their sums of powers lack to 1: so a weight
+ * whose gradient stays the same moves by the learning rate, from the first
+ * update on, and no weight by much more. */
+static void the_first_updates_are_as_large_as_the_learning_rate(void **state)
+{
+    (void)state;
+    tiny_run run;
+    tiny_run_make(&run);
+    tiny_run_set(&run, "--dropout=0.0");
+    tiny_run_set(&run, "--decay_lr=False");
+    tiny_run_set(&run, "--learning_rate=1e-3");
+    tiny_run_set(&run, "--weight_decay=0.0");
+    tiny_run_set(&run, "--grad_clip=0.0");
+    tiny_run_open(&run);
+    const pl_gpt *gpt = &run.session.run.gpt;
+    const pl_buffer_id id = gpt->weights[PL_WTE];
+    const size_t count = gpt->graph.buffers[id].bytes / sizeof(float);
+    float *before = on_device_copy(run.session.run.device, &gpt->graph, id);
+    for (int update = 0; update < 3; update++) {
+        double most = 0.0;
+        tiny_run_train(&run, 1);
+        float *after = on_device_copy(run.session.run.device, &gpt->graph, id);
+        for (size_t i = 0; i < count; i++) {
+            const double moved = fabs((double)after[i] - (double)before[i]);
+            most = moved > most ? moved : most;
+        }
+        if (fabs(most - 1e-3) > 1e-5)
+            fail_msg("update %d moves a weight by %g", update, most);
+        free(before);
+        before = after;
+    }
+    free(before);
+    tiny_run_remove(&run);
+}
+
 /* ---- stop and resume ---- */
 
 /* Every way of keeping the weights and the moments. */
@@ -390,6 +426,7 @@ int main(void)
         cmocka_unit_test(dropout_changes_the_run),
         cmocka_unit_test(a_dropout_next_to_one_is_not_none),
         cmocka_unit_test(the_loss_falls),
+        cmocka_unit_test(the_first_updates_are_as_large_as_the_learning_rate),
         cmocka_unit_test(a_stopped_and_resumed_run_equals_an_uninterrupted_one),
         cmocka_unit_test(the_best_checkpoint_is_kept_apart),
         cmocka_unit_test(it_saves_when_the_config_says),

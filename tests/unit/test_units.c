@@ -29,10 +29,25 @@ static void bytes_have_three_digits_and_the_unit_that_fits(void **state)
         { 1850000000, "1.85 GB" },
         { 999999999999, "1.00 TB" },
         { 1500000000000000, "1.50 PB" },
-        { UINT64_MAX, "18447 PB" },
+        { UINT64_MAX, "18.4 EB" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(pl_units_bytes(rows[i].bytes).text, rows[i].text);
+}
+
+static void exact_bytes_are_given_in_full(void **state)
+{
+    (void)state;
+    assert_string_equal(pl_units_exact(0).text, "0 bytes");
+    assert_string_equal(pl_units_exact(1).text, "1 byte");
+    assert_string_equal(pl_units_exact(1000).text, "1,000 bytes");
+    assert_string_equal(pl_units_exact(UINT64_MAX).text,
+                        "18,446,744,073,709,551,615 bytes");
+    assert_string_equal(pl_units_exact_signed(1850123456).text,
+                        "1,850,123,456 bytes");
+    assert_string_equal(pl_units_exact_signed(-1).text, "-1 byte");
+    assert_string_equal(pl_units_exact_signed(INT64_MIN).text,
+                        "-9,223,372,036,854,775,808 bytes");
 }
 
 static void counts_have_a_comma_before_every_three_digits(void **state)
@@ -86,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_have_three_digits_and_the_unit_that_fits),
+        cmocka_unit_test(exact_bytes_are_given_in_full),
         cmocka_unit_test(counts_have_a_comma_before_every_three_digits),
         cmocka_unit_test(durations_have_the_two_units_that_matter),
         cmocka_unit_test(what_is_no_duration_is_a_question_mark),

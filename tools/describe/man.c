@@ -123,8 +123,8 @@ typedef struct entry {
 
 static const entry variables[] = {
     { "PLIMSOLL_ISA",
-      "the instruction set to use, if the processor has it: `base`, `avx2` "
-      "or `avx512`; without it, the best there is" },
+      "the instruction set to use, if the processor has it: `base`, `avx2`, "
+      "`avx512` or `avx512bf16`; without it, the best there is" },
     { "XDG_CACHE_HOME, HOME",
       "`plimsoll` in the cache folder, or in .cache of the home folder, "
       "keeps how fast this machine was found to be" },

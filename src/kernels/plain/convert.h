@@ -35,15 +35,35 @@ PL_INLINE void widen8(float *to, const uint16_t *from, pl_storage storage)
 #endif
 }
 
-/* bfloat16s in the upper halves. */
+/* bfloat16s in the upper halves: pl_bf16_make. */
 PL_INLINE void bf16_upper8(word8 *to, const float *from)
 {
     word8 u;
     memcpy(&u, from, sizeof u);
     const word8 even = u + 0x7fffu + (u >> 16 & 1u), quiet = u | 0x400000u;
     const word8 nan = (word8)((signed8)(u & 0x7fffffffu) > 0x7f800000);
-    *to = (nan & quiet) | (~nan & even);
+    const word8 tiny = (word8)((signed8)(u & 0x7fffffffu) < PL_BF16_LEAST);
+    const word8 rounded = (nan & quiet) | (~nan & even);
+    *to = (tiny & u & 0x80000000u) | (~tiny & rounded);
 }
+
+#if defined(__AVX512BF16__)
+/* pl_bf16_make of 32 floats, in their order. */
+PL_INLINE __m512i bf16_round32(__m512 first, __m512 second)
+{
+    const __m512i size = _mm512_set1_epi32(0x7fffffff),
+                  least = _mm512_set1_epi32(PL_BF16_LEAST);
+    const __mmask32 tiny = _mm512_kunpackw(
+        _mm512_cmplt_epu32_mask(
+            _mm512_and_si512(_mm512_castps_si512(second), size), least),
+        _mm512_cmplt_epu32_mask(
+            _mm512_and_si512(_mm512_castps_si512(first), size), least));
+    const __m512i rounded = (__m512i)_mm512_cvtne2ps_pbh(second, first);
+    return _mm512_mask_mov_epi16(
+        rounded, tiny,
+        _mm512_and_si512(rounded, _mm512_set1_epi16((short)0x8000)));
+}
+#endif
 
 PL_INLINE void narrow8(uint16_t *to, const float *from, pl_storage storage)
 {
@@ -105,6 +125,12 @@ PL_INLINE void narrow_row(uint16_t *restrict to, const float *restrict from,
     uint16_t part[EIGHT];
     float whole[EIGHT] = { 0 };
     size_t i = 0;
+#if defined(__AVX512BF16__)
+    for (; i + 32 <= count && storage == PL_STORE_BF16; i += 32)
+        _mm512_storeu_si512(to + i,
+                            bf16_round32(_mm512_loadu_ps(from + i),
+                                         _mm512_loadu_ps(from + i + 16)));
+#endif
     for (; i + EIGHT <= count; i += EIGHT)
         narrow8(to + i, from + i, storage);
     if (i < count) {
@@ -194,6 +220,27 @@ static inline void narrow(void *to, const float *from, size_t count,
                           pl_storage storage)
 {
     narrow_rows(to, 0, from, 0, 1, count, storage);
+}
+
+/* Elements that are converted at a time, on the stack: whole LANES. */
+enum { STACK_FLOATS = 256 };
+
+/* How many of the elements from i on are converted next. */
+static inline size_t stack_count(size_t i, size_t end)
+{
+    return end - i < STACK_FLOATS ? end - i : STACK_FLOATS;
+}
+
+/* `count` elements of x from `at` on as float32: in place, or in `room`. */
+static inline const float *as_floats(float room[STACK_FLOATS], const void *x,
+                                     size_t at, size_t count,
+                                     pl_storage storage)
+{
+    const void *from = pl_storage_at(x, at, storage);
+    if (storage == PL_STORE_F32)
+        return from;
+    widen(room, from, count, storage);
+    return room;
 }
 
 #endif

@@ -4,9 +4,6 @@
 #include "kernels/plain/mask.h"
 #include "kernels/plain/share.h"
 
-/* Elements that are converted from or to 16 bits at a time, on the stack. */
-enum { STACK_FLOATS = 256 };
-
 void PL_K(gelu)(const pl_gelu *args, int ith, int nth)
 {
     const pl_storage from = args->x_storage, to = args->y_storage;
@@ -19,9 +16,8 @@ void PL_K(gelu)(const pl_gelu *args, int ith, int nth)
         return;
     }
     for (size_t i = begin; i < end; i += STACK_FLOATS) {
-        const size_t count = end - i < STACK_FLOATS ? end - i : STACK_FLOATS;
-        widen(x, pl_storage_at(args->x, i, from), count, from);
-        gelu(y, x, count, args->kind);
+        const size_t count = stack_count(i, end);
+        gelu(y, as_floats(x, args->x, i, count, from), count, args->kind);
         narrow(pl_storage_at(args->y, i, to), y, count, to);
     }
 }
@@ -30,17 +26,22 @@ void PL_K(drop)(const pl_drop *args, int ith, int nth)
 {
     const size_t T = args->T, C = args->C;
     const pl_dropout *drop = &args->dropout;
+    float kept[STACK_FLOATS];
     size_t begin, end;
     pl_threads_slice(args->rows, ith, nth, &begin, &end);
-    for (size_t r = begin; r < end; r++) {
-        const float *x = args->x + r * C;
-        float *y = args->y + r * C;
-        if (drop->threshold)
-            mask_apply(drop, 0, (uint32_t)(r % T),
-                       drop->sequence + (uint32_t)(r / T), 0, C, x, y);
-        else
-            memcpy(y, x, C * sizeof *y);
-    }
+    for (size_t r = begin; r < end; r++)
+        for (size_t c = 0; c < C; c += STACK_FLOATS) {
+            const size_t count = stack_count(c, C);
+            const float *x = args->x + r * C + c;
+            if (drop->threshold) {
+                mask_apply(drop, 0, (uint32_t)(r % T),
+                           drop->sequence + (uint32_t)(r / T), c, c + count,
+                           x - c, kept - c);
+                x = kept;
+            }
+            narrow(pl_storage_at(args->y, r * C + c, args->y_storage), x, count,
+                   args->y_storage);
+        }
 }
 
 void PL_K(copy)(const pl_copy *args, int ith, int nth)

@@ -4,16 +4,13 @@
 #include "kernels/plain/mask.h"
 #include "kernels/plain/share.h"
 
-/* Elements of a table that are read as float at a time. */
-enum { STACK_FLOATS = 256 };
-
 /* x = the stored numbers a and b, element for element. */
 static void add_rows(float *restrict x, const void *a, pl_storage a_storage,
                      const void *b, pl_storage b_storage, size_t count)
 {
     float word[STACK_FLOATS], place[STACK_FLOATS];
     for (size_t i = 0; i < count; i += STACK_FLOATS) {
-        const size_t n = count - i < STACK_FLOATS ? count - i : STACK_FLOATS;
+        const size_t n = stack_count(i, count);
         widen(word, pl_storage_at(a, i, a_storage), n, a_storage);
         widen(place, pl_storage_at(b, i, b_storage), n, b_storage);
         for (size_t c = 0; c < n; c++)
@@ -28,7 +25,10 @@ void PL_K(embed)(const pl_embed *args, int ith, int nth)
     size_t begin, end;
     pl_threads_slice(args->rows, ith, nth, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        const size_t sequence = r / T, position = args->position + r % T;
+        const size_t sequence = r / T,
+                     first = args->positions ? (size_t)args->positions[sequence]
+                                             : args->position,
+                     position = first + r % T;
         const int32_t token =
             args->tokens[sequence * args->token_stride + r % T];
         float *x = args->x + r * C;
@@ -50,6 +50,14 @@ static void add_columns(float *restrict to, const float *restrict from,
         to[c] += from[c];
 }
 
+/* The same for a gradient that a product may carry on from. */
+static void add_to_start(float *restrict to, const float *restrict from,
+                         size_t begin, size_t end)
+{
+    for (size_t c = begin; c < end; c++)
+        to[c] = pl_sum_start(to[c] + from[c]);
+}
+
 /* One row's share of both tables, the mask in pieces on the stack. */
 static void embed_bwd_row(const pl_embed_bwd *args, size_t r, size_t begin,
                           size_t end)
@@ -61,7 +69,7 @@ static void embed_bwd_row(const pl_embed_bwd *args, size_t r, size_t begin,
     float *dplace = args->dwpe + r % T * C;
     const float *dx = args->dx + r * C;
     if (!drop->threshold) {
-        add_columns(dword, dx, begin, end);
+        add_to_start(dword, dx, begin, end);
         add_columns(dplace, dx, begin, end);
         return;
     }
@@ -75,7 +83,7 @@ static void embed_bwd_row(const pl_embed_bwd *args, size_t r, size_t begin,
             const float scaled = dx[c + i] * drop->scale;
             kept[i] = words[i] >= drop->threshold ? scaled : 0.0f;
         }
-        add_columns(dword + c, kept, 0, count);
+        add_to_start(dword + c, kept, 0, count);
         add_columns(dplace + c, kept, 0, count);
     }
 }

@@ -42,10 +42,15 @@ PL_INLINE vf flat_read(const void *x, size_t i, flat_kind kind)
                   even = _mm512_add_epi32(
                       u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))),
                   quiet = _mm512_or_si512(u, _mm512_set1_epi32(0x400000));
-    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    return _mm512_castsi512_ps(
-        _mm512_and_si512(_mm512_mask_blend_epi32(nan, even, quiet),
-                         _mm512_set1_epi32((int)0xffff0000u)));
+    const __m512i rounded = _mm512_mask_blend_epi32(
+        _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), even, quiet);
+    const __mmask16 tiny = _mm512_cmplt_epi32_mask(
+        _mm512_and_si512(u, _mm512_set1_epi32(0x7fffffff)),
+        _mm512_set1_epi32(PL_BF16_LEAST));
+    const __m512i kept = _mm512_mask_mov_epi32(
+        _mm512_set1_epi32((int)0xffff0000u), tiny,
+        _mm512_set1_epi32((int)0x80000000u));
+    return _mm512_castsi512_ps(_mm512_and_si512(rounded, kept));
 #else
     enum { MANY = VL, BY = EIGHT };
     float wide[MANY < BY ? BY : MANY];

@@ -19,12 +19,15 @@
  * With the last block of k the epilogue (GELU, its derivative, or the residual
  * sum) is applied to MC rows at a time, while they are in the cache. A C of 16
  * bits is accumulated in float32, in a buffer of a few columns (the strip), and
- * rounded once, at the end. Products
- * of one or two rows, as decoding has them, go through gemv() instead: they
- * read B once, in place, and pack nothing. */
+ * rounded once, at the end. Products of one or two rows, as decoding has them,
+ * go through gemv() instead: they read B once, in place, and pack nothing.
+ *
+ * Products of bfloat16 with bfloat16 have files of their own, for sets that can
+ * multiply that (pairs_tile.h, pairs_flat.h). */
+#include "kernels/plain/finish.h"
 #include "kernels/plain/flat.h"
-#include "kernels/plain/gelu.h"
-#include "kernels/plain/mask.h"
+#include "kernels/plain/pairs_flat.h"
+#include "kernels/plain/pairs_tile.h"
 #include "kernels/plain/share.h"
 #include "kernels/plain/tile.h"
 
@@ -100,119 +103,7 @@ static void pack_b(const tile_work *work, const pl_gemm *g, size_t at, size_t K,
             columns - n < NR ? columns - n : NR);
 }
 
-/* ---- the epilogue ---- */
-
-enum { STACK_FLOATS = 256 }; /* elements that are converted at a time */
-
-/* y = GELU(c) on a row, each in its own storage; y may be c. */
-static void epilogue_gelu(void *y, pl_storage y_storage, const void *c,
-                          pl_storage c_storage, size_t count, pl_gelu_kind kind)
-{
-    float x[STACK_FLOATS], z[STACK_FLOATS];
-    if (c_storage == PL_STORE_F32 && y_storage == PL_STORE_F32 && y != c) {
-        gelu(y, c, count, kind);
-        return;
-    }
-    for (size_t n = 0; n < count; n += STACK_FLOATS) {
-        const size_t some = count - n < STACK_FLOATS ? count - n : STACK_FLOATS;
-        widen(x, pl_storage_at(c, n, c_storage), some, c_storage);
-        gelu(z, x, some, kind);
-        narrow(pl_storage_at(y, n, y_storage), z, some, y_storage);
-    }
-}
-
-static void epilogue_gelu_bwd(float *c, const void *x, pl_storage storage,
-                              size_t count, pl_gelu_kind kind)
-{
-    float wide[STACK_FLOATS];
-    if (storage == PL_STORE_F32) {
-        gelu_bwd(c, x, count, kind);
-        return;
-    }
-    for (size_t n = 0; n < count; n += STACK_FLOATS) {
-        const size_t some = count - n < STACK_FLOATS ? count - n : STACK_FLOATS;
-        widen(wide, pl_storage_at(x, n, storage), some, storage);
-        gelu_bwd(c + n, wide, some, kind);
-    }
-}
-
-/* c = x + drop(c) on columns from n on, a multiple of 4, of row m. */
-static void epilogue_residual(const pl_epilogue *epilogue, float *restrict c,
-                              const float *restrict x, size_t m, size_t n,
-                              size_t count)
-{
-    const pl_dropout *drop = &epilogue->dropout;
-    const size_t row = epilogue->position + m;
-    if (drop->threshold)
-        mask_apply(drop, 0, (uint32_t)(row % epilogue->T),
-                   drop->sequence + (uint32_t)(row / epilogue->T), n, n + count,
-                   c - n, c - n);
-    for (size_t i = 0; i < count; i++)
-        c[i] = x[i] + c[i];
-}
-
-/* Prefetches a row of the epilogue's operands, to be read and written. */
-static void prefetch_row(const void *rows, size_t at, size_t count,
-                         pl_storage storage)
-{
-    const size_t line = 64 / pl_storage_bytes(storage);
-    for (size_t i = 0; rows && i < count; i += line)
-        __builtin_prefetch(pl_storage_at(rows, at + i, storage), 1);
-}
-
-/* Where a thread's part of C begins in the whole of C. */
-typedef struct offset_in_c {
-    size_t m, n;
-} offset_in_c;
-
-static void apply_epilogue(const pl_gemm *g, offset_in_c first, size_t m,
-                           size_t rows, size_t n, size_t columns)
-{
-    const pl_epilogue *epilogue = &g->epilogue;
-    for (size_t r = m; r < m + rows && epilogue->kind != PL_EPILOGUE_NONE;
-         r++) {
-        void *c = pl_storage_at(g->c, r * g->c_row + n, g->c_storage);
-        const size_t at = (first.m + r) * epilogue->row + first.n + n;
-        const void *x = pl_storage_at(epilogue->x, at, epilogue->x_storage);
-        prefetch_row(epilogue->y, at + epilogue->row, columns,
-                     epilogue->y_storage);
-        prefetch_row(epilogue->x, at + epilogue->row, columns,
-                     epilogue->x_storage);
-        switch (epilogue->kind) {
-        case PL_EPILOGUE_GELU:
-            if (epilogue->y)
-                epilogue_gelu(
-                    pl_storage_at(epilogue->y, at, epilogue->y_storage),
-                    epilogue->y_storage, c, g->c_storage, columns,
-                    epilogue->gelu);
-            else
-                epilogue_gelu(c, g->c_storage, c, g->c_storage, columns,
-                              epilogue->gelu);
-            break;
-        case PL_EPILOGUE_GELU_BWD:
-            epilogue_gelu_bwd(c, x, epilogue->x_storage, columns,
-                              epilogue->gelu);
-            break;
-        case PL_EPILOGUE_RESIDUAL:
-            epilogue_residual(epilogue, c, x, first.m + r, first.n + n,
-                              columns);
-            break;
-        case PL_EPILOGUE_NONE:
-            break;
-        }
-    }
-}
-
 /* ---- through packed panels ---- */
-
-/* `count` is cut into as few equal parts of at most `most` as possible: the
- * size of one, rounded up to whole units. */
-static size_t share_of(size_t count, size_t most, size_t unit)
-{
-    const size_t parts = (count + most - 1) / most,
-                 share = (count + parts - 1) / parts;
-    return (share + unit - 1) / unit * unit;
-}
 
 /* The last block of k, MC rows at a time, so that the epilogue finds them in
  * the cache. */
@@ -227,12 +118,9 @@ static void run_last_k(const tile_work *work, const pl_gemm *g,
         some.rows = rest < work->a_rows ? rest : work->a_rows;
         some.c = p->c + m * p->c_row;
         tile_block(work, g, &some, k, g->K - k, b);
-        if (g->c_storage != PL_STORE_F32)
-            narrow_rows(
-                pl_storage_at(g->c, some.m * g->c_row + p->n, g->c_storage),
-                g->c_row, some.c, some.c_row, some.rows, p->columns,
-                g->c_storage);
-        apply_epilogue(g, first, some.m, some.rows, p->n, p->columns);
+        for (size_t r = 0; r < some.rows && needs_finish(g); r++)
+            finish_row(g, first, some.c + r * some.c_row, some.m + r, p->n,
+                       p->columns);
     }
 }
 
@@ -300,14 +188,15 @@ static __attribute__((noinline)) void gemm_on_stack(const pl_gemm *g,
 
 enum { GEMV_ROWS = 2, GEMV_COLUMNS = 2048, GEMV_DEPTH = 1024 };
 
-/* Row m of A from k on, as float32: in place, or converted in `work`. */
+/* Row m of A from k on, as float32: in place, or converted in `work`, rounded
+ * to g->a_round. */
 static const float *gemv_a(const pl_gemm *g, size_t m, size_t k, size_t K,
                            float work[GEMV_DEPTH])
 {
     const void *a = pl_storage_at(g->a, m * g->a_row + k, g->a_storage);
-    if (g->a_storage == PL_STORE_F32)
+    if (tile_a_is_floats(g))
         return a;
-    widen(work, a, K, g->a_storage);
+    tile_read_a(work, 0, g, a, 1, K);
     return work;
 }
 
@@ -317,21 +206,22 @@ static void gemv_start(float *acc, const pl_gemm *g, const void *c, size_t n,
 {
     if (g->start == PL_GEMM_ZERO)
         memset(acc, 0, count * sizeof *acc);
+    else if (g->start == PL_GEMM_BIAS)
+        tile_bias(acc, g, n, count);
     else
-        memcpy(acc, g->start == PL_GEMM_BIAS ? g->bias + n : c,
-               count * sizeof *acc);
+        memcpy(acc, c, count * sizeof *acc);
 }
 
 /* B with contiguous rows: read once, row after row, in place. Decoding a token
  * takes as long as reading the weights does. */
-PL_INLINE void gemv_rows(const pl_gemm *g, flat_kind kind)
+PL_INLINE void gemv_rows(const pl_gemm *g, offset_in_c first, flat_kind kind)
 {
     float acc[GEMV_COLUMNS], work[GEMV_DEPTH];
     for (size_t m = 0; m < g->M; m++)
         for (size_t n = 0; n < g->N; n += GEMV_COLUMNS) {
             const size_t count = g->N - n < GEMV_COLUMNS ? g->N - n
                                                          : GEMV_COLUMNS;
-            void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
+            const void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
             gemv_start(acc, g, c, n, count);
             for (size_t k = 0; k < g->K; k += GEMV_DEPTH) {
                 const size_t K = g->K - k < GEMV_DEPTH ? g->K - k : GEMV_DEPTH;
@@ -339,17 +229,17 @@ PL_INLINE void gemv_rows(const pl_gemm *g, flat_kind kind)
                           pl_storage_at(g->b, k * g->b_row + n, kind.storage),
                           g->b_row, K, count, kind);
             }
-            narrow_rows(c, 0, acc, 0, 1, count, g->c_storage);
+            finish_row(g, first, acc, m, n, count);
         }
 }
 
 /* The same for a B that is stored transposed, for whole groups of columns. */
-PL_INLINE void gemv_columns(const pl_gemm *g, flat_kind kind)
+PL_INLINE void gemv_columns(const pl_gemm *g, offset_in_c first, flat_kind kind)
 {
     float acc[DOT_COLUMNS], work[GEMV_DEPTH];
     for (size_t m = 0; m < g->M; m++)
         for (size_t n = 0; n + DOT_COLUMNS <= g->N; n += DOT_COLUMNS) {
-            void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
+            const void *c = pl_storage_at(g->c, m * g->c_row + n, g->c_storage);
             gemv_start(acc, g, c, n, DOT_COLUMNS);
             for (size_t k = 0; k < g->K; k += GEMV_DEPTH) {
                 const size_t K = g->K - k < GEMV_DEPTH ? g->K - k : GEMV_DEPTH;
@@ -357,18 +247,18 @@ PL_INLINE void gemv_columns(const pl_gemm *g, flat_kind kind)
                             pl_storage_at(g->b, n * g->b_col + k, kind.storage),
                             g->b_col, K, kind);
             }
-            narrow_rows(c, 0, acc, 0, 1, DOT_COLUMNS, g->c_storage);
+            finish_row(g, first, acc, m, n, DOT_COLUMNS);
         }
 }
 
 /* One function for each storage of the weights. */
 #define GEMV(name, storage, round)                                             \
-    static void gemv_##name(const pl_gemm *g)                                  \
+    static void gemv_##name(const pl_gemm *g, offset_in_c first)               \
     {                                                                          \
         if (g->b_col == 1)                                                     \
-            gemv_rows(g, (flat_kind){ storage, round });                       \
+            gemv_rows(g, first, (flat_kind){ storage, round });                \
         else                                                                   \
-            gemv_columns(g, (flat_kind){ storage, round });                    \
+            gemv_columns(g, first, (flat_kind){ storage, round });             \
     }
 GEMV(f32, PL_STORE_F32, PL_STORE_F32)
 GEMV(round_bf16, PL_STORE_F32, PL_STORE_BF16)
@@ -378,18 +268,18 @@ GEMV(f16, PL_STORE_F16, PL_STORE_F16)
 #undef GEMV
 
 /* Returns how many columns it did; the rest is left to the tiles. */
-static size_t gemv(const pl_gemm *g)
+static size_t gemv(const pl_gemm *g, offset_in_c first)
 {
     if (g->b_storage == PL_STORE_BF16)
-        gemv_bf16(g);
+        gemv_bf16(g, first);
     else if (g->b_storage == PL_STORE_F16)
-        gemv_f16(g);
+        gemv_f16(g, first);
     else if (g->b_round == PL_STORE_BF16)
-        gemv_round_bf16(g);
+        gemv_round_bf16(g, first);
     else if (g->b_round == PL_STORE_F16)
-        gemv_round_f16(g);
+        gemv_round_f16(g, first);
     else
-        gemv_f32(g);
+        gemv_f32(g, first);
     return g->b_col == 1 ? g->N : g->N / DOT_COLUMNS * DOT_COLUMNS;
 }
 
@@ -401,9 +291,14 @@ static int is_gemv(const pl_gemm *g)
 /* All of g on this thread. */
 static void gemm_on_thread(pl_gemm *g, offset_in_c first)
 {
+#if defined(__AVX512BF16__)
+    if (pl_gemm_is_bf16(g)) {
+        (is_gemv(g) ? gemv_pairs : gemm_pairs)(g, first);
+        return;
+    }
+#endif
     if (is_gemv(g)) {
-        const size_t done = gemv(g);
-        apply_epilogue(g, first, 0, g->M, 0, done);
+        const size_t done = gemv(g, first);
         if (done == g->N)
             return;
         first.n += done;
@@ -463,12 +358,16 @@ void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
 void PL_K(column_sum)(const pl_column_sum *args, int ith, int nth)
 {
     const size_t C = args->C;
-    float *restrict sum = args->sum;
+    float room[STACK_FLOATS];
     size_t begin, end;
     share_elements(C, ith, nth, &begin, &end);
-    for (size_t r = 0; r < args->rows; r++) {
-        const float *restrict x = args->x + r * C;
-        for (size_t c = begin; c < end; c++)
-            sum[c] += x[c];
-    }
+    for (size_t r = 0; r < args->rows; r++)
+        for (size_t from = begin; from < end; from += STACK_FLOATS) {
+            const size_t count = stack_count(from, end);
+            const float *restrict x = as_floats(room, args->x, r * C + from,
+                                                count, args->x_storage);
+            float *restrict sum = args->sum + from;
+            for (size_t c = 0; c < count; c++)
+                sum[c] += x[c];
+        }
 }

@@ -6,9 +6,6 @@
 
 static const float eps = 1e-5f;
 
-/* Elements that are converted to 16 bits at a time, on the stack. */
-enum { STACK_FLOATS = 256 };
-
 /* Elements of one row, from the first that each pointer points to. */
 static void normalise(float *restrict y, const float *restrict x,
                       const float *restrict weight, const float *restrict bias,
@@ -39,8 +36,7 @@ void PL_K(layernorm)(const pl_layernorm *args, int ith, int nth)
             normalise(y, x, weight, bias, C, mean, rstd);
         else
             for (size_t c = 0; c < C; c += STACK_FLOATS) {
-                const size_t count = C - c < STACK_FLOATS ? C - c
-                                                          : STACK_FLOATS;
+                const size_t count = stack_count(c, C);
                 normalise(piece, x + c, weight + c, bias ? bias + c : NULL,
                           count, mean, rstd);
                 narrow(pl_storage_at(y, c, args->y_storage), piece, count,
@@ -49,6 +45,28 @@ void PL_K(layernorm)(const pl_layernorm *args, int ith, int nth)
         args->stats[2 * r] = mean;
         args->stats[2 * r + 1] = rstd;
     }
+}
+
+/* What a row's gradient is made of: x, dy and the weights from some element on,
+ * and the row's statistics. */
+typedef struct row_part {
+    const float *restrict x, *restrict dy, *restrict weight;
+    size_t count;
+    float mean, rstd;
+} row_part;
+
+/* Elements from c on of row r, dy as float32 in `room` or in place. */
+static row_part part_of(const pl_layernorm_bwd *args, size_t r, size_t c,
+                        float room[STACK_FLOATS])
+{
+    const size_t count = stack_count(c, args->C), at = r * args->C + c;
+    return (
+        row_part){ .x = args->x + at,
+                   .dy = as_floats(room, args->dy, at, count, args->dy_storage),
+                   .weight = args->weight + c,
+                   .count = count,
+                   .mean = args->stats[2 * r],
+                   .rstd = args->stats[2 * r + 1] };
 }
 
 /* Sums of g and g * h over elements [j, j + 16) or, at the end, fewer. */
@@ -64,50 +82,71 @@ PL_INLINE void sums_step(lanes x, lanes dy, lanes w, float mean, float rstd,
     }
 }
 
-static void dx_row(const pl_layernorm_bwd *args, size_t r)
+static void sums_on(const row_part *p, lanes *sum_g, lanes *sum_gh)
 {
-    const size_t C = args->C;
-    const float *restrict x = args->x + r * C, *restrict dy = args->dy + r * C,
-                          *restrict weight = args->weight;
-    float *restrict dx = args->dx + r * C;
-    const float mean = args->stats[2 * r], rstd = args->stats[2 * r + 1];
-    lanes sum_g = lanes_all(0), sum_gh = lanes_all(0);
+    const size_t C = p->count;
     size_t j = 0;
     for (; j + LANES <= C; j += LANES)
-        sums_step(lanes_load(x + j), lanes_load(dy + j), lanes_load(weight + j),
-                  mean, rstd, &sum_g, &sum_gh);
+        sums_step(lanes_load(p->x + j), lanes_load(p->dy + j),
+                  lanes_load(p->weight + j), p->mean, p->rstd, sum_g, sum_gh);
     if (j < C)
-        sums_step(lanes_load_part(x + j, C - j, mean),
-                  lanes_load_part(dy + j, C - j, 0),
-                  lanes_load_part(weight + j, C - j, 0), mean, rstd, &sum_g,
-                  &sum_gh);
-    const float mean_g = lanes_total(sum_g) / (float)C,
-                mean_gh = lanes_total(sum_gh) / (float)C;
-    if (args->accumulate)
-        for (size_t c = 0; c < C; c++) {
-            const float h = (x[c] - mean) * rstd;
-            dx[c] += fma1(h, -mean_gh, dy[c] * weight[c] - mean_g) * rstd;
+        sums_step(lanes_load_part(p->x + j, C - j, p->mean),
+                  lanes_load_part(p->dy + j, C - j, 0),
+                  lanes_load_part(p->weight + j, C - j, 0), p->mean, p->rstd,
+                  sum_g, sum_gh);
+}
+
+static void dx_part(float *restrict dx, const row_part *p, float mean_g,
+                    float mean_gh, int accumulate)
+{
+    const row_part q = *p;
+    if (accumulate)
+        for (size_t c = 0; c < q.count; c++) {
+            const float h = (q.x[c] - q.mean) * q.rstd;
+            dx[c] += fma1(h, -mean_gh, q.dy[c] * q.weight[c] - mean_g) * q.rstd;
         }
     else
-        for (size_t c = 0; c < C; c++) {
-            const float h = (x[c] - mean) * rstd;
-            dx[c] = fma1(h, -mean_gh, dy[c] * weight[c] - mean_g) * rstd;
+        for (size_t c = 0; c < q.count; c++) {
+            const float h = (q.x[c] - q.mean) * q.rstd;
+            dx[c] = fma1(h, -mean_gh, q.dy[c] * q.weight[c] - mean_g) * q.rstd;
         }
 }
 
+static void dx_row(const pl_layernorm_bwd *args, size_t r)
+{
+    const size_t C = args->C;
+    float room[STACK_FLOATS];
+    lanes sum_g = lanes_all(0), sum_gh = lanes_all(0);
+    for (size_t c = 0; c < C; c += STACK_FLOATS) {
+        const row_part p = part_of(args, r, c, room);
+        sums_on(&p, &sum_g, &sum_gh);
+    }
+    const float mean_g = lanes_total(sum_g) / (float)C,
+                mean_gh = lanes_total(sum_gh) / (float)C;
+    for (size_t c = 0; c < C; c += STACK_FLOATS) {
+        const row_part p = part_of(args, r, c, room);
+        dx_part(args->dx + r * C + c, &p, mean_g, mean_gh, args->accumulate);
+    }
+}
+
+/* Columns begin .. end - 1, a few hundred. */
 static void parameters_row(const pl_layernorm_bwd *args, size_t r, size_t begin,
                            size_t end)
 {
-    const float *restrict x = args->x + r * args->C, *restrict dy = args->dy +
-                                                                    r * args->C;
+    float room[STACK_FLOATS];
+    const size_t count = end - begin, at = r * args->C + begin;
+    const float *restrict x = args->x + at, *restrict dy = as_floats(
+                                                room, args->dy, at, count,
+                                                args->dy_storage);
     float *restrict dweight = args->dweight, *restrict dbias = args->dbias;
     const float mean = args->stats[2 * r], rstd = args->stats[2 * r + 1];
     if (dweight)
-        for (size_t c = begin; c < end; c++)
-            dweight[c] = fma1(dy[c], (x[c] - mean) * rstd, dweight[c]);
+        for (size_t c = 0; c < count; c++)
+            dweight[begin + c] = fma1(dy[c], (x[c] - mean) * rstd,
+                                      dweight[begin + c]);
     if (dbias)
-        for (size_t c = begin; c < end; c++)
-            dbias[c] += dy[c];
+        for (size_t c = 0; c < count; c++)
+            dbias[begin + c] += dy[c];
 }
 
 void PL_K(layernorm_bwd)(const pl_layernorm_bwd *args, int ith, int nth)
@@ -117,6 +156,7 @@ void PL_K(layernorm_bwd)(const pl_layernorm_bwd *args, int ith, int nth)
     for (size_t r = begin; r < end; r++)
         dx_row(args, r);
     share_elements(args->C, ith, nth, &begin, &end);
-    for (size_t r = 0; r < args->rows && begin < end; r++)
-        parameters_row(args, r, begin, end);
+    for (size_t r = 0; r < args->rows; r++)
+        for (size_t c = begin; c < end; c += STACK_FLOATS)
+            parameters_row(args, r, c, c + stack_count(c, end));
 }

@@ -1,4 +1,7 @@
-/* loss.c: cross entropy and its gradient in three passes over a row. */
+/* loss.c: cross entropy and its gradient in three passes over a row. Logits of
+ * float32 hold their exponentials between the passes; those of 16 bits can't,
+ * and take them twice. */
+#include "kernels/plain/convert.h"
 #include "kernels/plain/lanes.h"
 #include "kernels/plain/plain.h"
 #include "kernels/plain/share.h"
@@ -31,7 +34,70 @@ static float cross_entropy_row(float *x, size_t V, size_t target, float scale)
             x[c] = x[c] * inverse * scale;
         x[target] = at_target;
     }
-    return (float)((double)max + log((double)sum) - (double)logit);
+    return log_sum1(max, sum, logit);
+}
+
+/* ---- logits of 16 bits ---- */
+
+static float stored_max(const void *x, pl_storage storage, size_t V)
+{
+    float room[STACK_FLOATS], most = -INFINITY;
+    for (size_t c = 0; c < V; c += STACK_FLOATS) {
+        const size_t count = stack_count(c, V);
+        const float max = lanes_max(as_floats(room, x, c, count, storage),
+                                    count);
+        most = max <= most ? most : max;
+    }
+    return most;
+}
+
+/* room[i] = exp(x[c + i] - max). */
+static void stored_exp(float room[STACK_FLOATS], const void *x,
+                       pl_storage storage, size_t c, size_t count, float max)
+{
+    widen(room, pl_storage_at(x, c, storage), count, storage);
+    for (size_t i = 0; i < count; i++)
+        room[i] = exp_down1(room[i] - max);
+}
+
+static float stored_sum(const void *x, pl_storage storage, size_t V, float max)
+{
+    float room[STACK_FLOATS];
+    lanes sum = lanes_all(0);
+    for (size_t c = 0; c < V; c += STACK_FLOATS) {
+        const size_t count = stack_count(c, V);
+        stored_exp(room, x, storage, c, count, max);
+        sum = lanes_sum_on(sum, room, count);
+    }
+    return lanes_total(sum);
+}
+
+static void stored_gradient(void *x, pl_storage storage, size_t V,
+                            size_t target, float max, float inverse,
+                            float scale)
+{
+    float room[STACK_FLOATS];
+    for (size_t c = 0; c < V; c += STACK_FLOATS) {
+        const size_t count = stack_count(c, V);
+        stored_exp(room, x, storage, c, count, max);
+        const float own = target - c < count ? room[target - c] : 0;
+        for (size_t i = 0; i < count; i++)
+            room[i] = room[i] * inverse * scale;
+        if (target - c < count)
+            room[target - c] = (own * inverse - 1.0f) * scale;
+        narrow(pl_storage_at(x, c, storage), room, count, storage);
+    }
+}
+
+static float stored_cross_entropy_row(void *x, pl_storage storage, size_t V,
+                                      size_t target, float scale)
+{
+    const float max = stored_max(x, storage, V),
+                logit = pl_storage_get(x, target, storage);
+    const float sum = stored_sum(x, storage, V, max);
+    if (scale != 0.0f)
+        stored_gradient(x, storage, V, target, max, 1.0f / sum, scale);
+    return log_sum1(max, sum, logit);
 }
 
 void PL_K(cross_entropy)(const pl_cross_entropy *args, int ith, int nth)
@@ -45,8 +111,12 @@ void PL_K(cross_entropy)(const pl_cross_entropy *args, int ith, int nth)
         const size_t r = args->first + i;
         const int32_t target =
             args->tokens[r / T * args->token_stride + r % T + 1];
-        args->loss[r] = cross_entropy_row(args->logits + i * V, V,
-                                          (size_t)target, args->scale);
+        void *x = pl_storage_at(args->logits, i * V, args->storage);
+        args->loss[r] =
+            args->storage == PL_STORE_F32
+                ? cross_entropy_row(x, V, (size_t)target, args->scale)
+                : stored_cross_entropy_row(x, args->storage, V, (size_t)target,
+                                           args->scale);
     }
 }
 

@@ -114,7 +114,9 @@ static void keep_bf16(uint16_t *restrict to, const float *restrict w,
     for (size_t i = 0; i < count; i++) {
         const uint32_t u = float_bits(w[i]);
         const uint32_t number = u + (words[i] >> 16), nan = u | 0x400000u;
-        to[i] = (uint16_t)((w[i] == w[i] ? number : nan) >> 16);
+        uint32_t h = w[i] == w[i] ? number : nan;
+        h = (h & 0x7fffffffu) < PL_BF16_LEAST ? h & 0x80000000u : h;
+        to[i] = (uint16_t)(h >> 16);
     }
 }
 

@@ -232,6 +232,15 @@ static void tile_pack_b_transposed(float *panel, float *converted,
     }
 }
 
+/* `count` is cut into as few equal parts of at most `most` as possible: the
+ * size of one, rounded up to whole units. */
+static inline size_t share_of(size_t count, size_t most, size_t unit)
+{
+    const size_t parts = (count + most - 1) / most,
+                 share = (count + parts - 1) / parts;
+    return (share + unit - 1) / unit * unit;
+}
+
 /* Rows m .. m + rows - 1 and columns n .. n + columns - 1 of C. */
 typedef struct tile_part {
     size_t m, rows, n, columns;
@@ -248,20 +257,37 @@ static void tile_prefetch(const void *from, size_t at, size_t count,
         __builtin_prefetch(pl_storage_at(from, at + i, storage), 0);
 }
 
+static int tile_a_is_floats(const pl_gemm *g)
+{
+    return g->a_storage == PL_STORE_F32 && g->a_round == PL_STORE_F32;
+}
+
+/* Converts contiguous rows of A to float32, rounded to g->a_round if A is
+ * float32. */
+static void tile_read_a(float *to, size_t to_row, const pl_gemm *g,
+                        const void *a, size_t rows, size_t count)
+{
+    if (g->a_storage == PL_STORE_F32 && g->a_round != PL_STORE_F32)
+        round_rows(to, to_row, a, g->a_row, rows, count, g->a_round);
+    else
+        widen_rows(to, to_row, a, g->a_row, rows, count, g->a_storage);
+}
+
 /* Packs a transposed A, tile by tile: the i-th group of MR rows has its element
  * (m, k) at (i * KC + k) * MR + m, so that a tile reads consecutive cache
  * lines. */
 static void tile_pack_a_transposed(float *to, const pl_gemm *g, const void *a,
                                    size_t rows, size_t K)
 {
+    const int as_is = tile_a_is_floats(g);
     enum { AHEAD = 8 };
     for (size_t k = 0; k < K; k++) {
         const void *from = pl_storage_at(a, k * g->a_col, g->a_storage);
         float wide[MC_SCRATCH];
         const float *row = from;
         tile_prefetch(from, AHEAD * g->a_col, rows, g->a_storage);
-        if (g->a_storage != PL_STORE_F32) {
-            widen(wide, from, rows, g->a_storage);
+        if (!as_is) {
+            tile_read_a(wide, 0, g, from, 1, rows);
             row = wide;
         }
         size_t m = 0;
@@ -299,13 +325,22 @@ static void tile_pack_a(tile_job *t, const tile_work *work, const pl_gemm *g,
     }
     t->a_col = 1;
     t->a_row = KC;
-    if (g->a_storage != PL_STORE_F32 ||
+    if (!tile_a_is_floats(g) ||
         (t->K <= KC && stride_aliases_in_l1(g->a_row))) {
-        widen_rows(work->a, KC, a, g->a_row, rows, t->K, g->a_storage);
+        tile_read_a(work->a, KC, g, a, rows, t->K);
         return;
     }
     t->a = a;
     t->a_row = g->a_row;
+}
+
+/* to[i] = the start of column n + i's chains, for `count` columns of a product
+ * that starts from its bias. */
+static void tile_bias(float *to, const pl_gemm *g, size_t n, size_t count)
+{
+    const int bf16 = pl_gemm_is_bf16(g);
+    for (size_t i = 0; i < count; i++)
+        to[i] = bf16 ? pl_sum_start(g->bias[n + i]) : g->bias[n + i];
 }
 
 /* Adds K terms, from k on, to a part of C. b: B's rows k .. in place, if they
@@ -321,7 +356,12 @@ static void tile_block(const tile_work *work, const pl_gemm *g,
         const float *a = t.a;
         for (size_t n = 0; n < p->columns; n += NR) {
             const size_t columns = p->columns - n < NR ? p->columns - n : NR;
+            float bias[NR];
             t.b = b ? b + n : work->panels + n / NR * work->panel;
+            if (k == 0 && g->start == PL_GEMM_BIAS) {
+                tile_bias(bias, g, p->n + n, columns);
+                t.from = bias;
+            }
             for (size_t i = 0, done; i < rows; i += done) {
                 t.a = t.a_col == 1 ? a + i * t.a_row
                                    : a + i / MR * MR * KC + i % MR;
@@ -329,8 +369,6 @@ static void tile_block(const tile_work *work, const pl_gemm *g,
                 if (k || g->start == PL_GEMM_KEEP) {
                     t.from = t.c;
                     t.from_row = t.c_row;
-                } else if (g->start == PL_GEMM_BIAS) {
-                    t.from = g->bias + p->n + n;
                 }
                 t.prefetch = t.from != t.c         ? t.c
                              : i + MR < rows       ? t.c + MR * p->c_row

@@ -18,6 +18,13 @@ static double get(rows x, size_t i)
     return (double)pl_storage_get(x.at, i, x.storage);
 }
 
+static double rounded(double x, pl_storage storage)
+{
+    return storage == PL_STORE_F32
+               ? x
+               : (double)pl_storage_round((float)x, storage);
+}
+
 /* Of D elements each, from x[i] and y[j] on. */
 static double dot(rows x, size_t i, rows y, size_t j, size_t D)
 {
@@ -30,10 +37,12 @@ static double dot(rows x, size_t i, rows y, size_t j, size_t D)
 /* One query row against keys 0 .. position. */
 static void forward_row(const pl_attention *args, size_t b, size_t i, size_t h)
 {
-    const size_t D = args->D, position = args->first + i, row = args->kv_row;
-    const size_t query = b * args->queries + i;
+    const size_t first = args->positions ? (size_t)args->positions[b]
+                                         : args->first;
+    const size_t D = args->D, position = first + i, row = args->kv_row;
+    const size_t query = b * args->queries + i, g = h * args->KV / args->H;
     const size_t at_q = query * args->q_row + h * D,
-                 at_k = b * args->keys * row + h * D,
+                 at_k = b * args->keys * row + g * D,
                  at_out = query * args->H * D + h * D;
     const rows q = { args->q, args->qkv_storage },
                k = { args->k, args->qkv_storage },
@@ -49,14 +58,16 @@ static void forward_row(const pl_attention *args, size_t b, size_t i, size_t h)
         double mix[PART] = { 0 };
         for (size_t j = 0; j <= position; j++) {
             const double s = dot(q, at_q, k, at_k + j * row, D) * scale;
-            const double weight = ref_dropped(&args->dropout, h << 20, b,
-                                              position, j, exp(s - max));
+            const double weight = rounded(ref_dropped(&args->dropout, h << 20,
+                                                      b, position, j,
+                                                      exp(s - max)),
+                                          args->qkv_storage);
             for (size_t d = 0; d < width; d++)
                 mix[d] += weight * get(v, at_k + j * row + begin + d);
         }
         for (size_t d = 0; d < width; d++)
-            pl_storage_put(args->out, at_out + begin + d, (float)(mix[d] / sum),
-                           args->out_storage);
+            pl_storage_put(args->out, at_out + begin + d,
+                           (float)(mix[d] / sum) + 0.0f, args->out_storage);
     }
     if (args->lse)
         args->lse[(b * args->H + h) * args->queries + i] = (float)(max +
@@ -74,68 +85,111 @@ void pl_ref_attention(const pl_attention *args, int ith, int nth)
                 forward_row(args, b, i, h);
 }
 
-/* drop(p) and ds of query i and key j of (b, h). */
+/* Where the elements of one sequence and head begin, and from row to row. */
+typedef struct places {
+    size_t q, k, v, out, row, out_row;
+} places;
+
+static places places_of(const pl_attention_bwd *args, size_t b, size_t h)
+{
+    const size_t H = args->H, KV = args->KV, D = args->D, g = h * KV / H;
+    const size_t row = (H + 2 * KV) * D, first = b * args->T * row;
+    return (places){ .q = first + h * D,
+                     .k = first + (H + g) * D,
+                     .v = first + (H + KV + g) * D,
+                     .out = b * args->T * H * D + h * D,
+                     .row = row,
+                     .out_row = H * D };
+}
+
+/* P and ds of query i and key j of (b, h), rounded. */
 static void weight_and_gradient(const pl_attention_bwd *args, size_t b,
                                 size_t h, size_t i, size_t j, double *weight,
                                 double *dscore)
 {
-    const size_t D = args->D, C = args->H * D;
+    const places at = places_of(args, b, h);
+    const size_t D = args->D, out_i = at.out + i * at.out_row;
     const rows qkv = { args->qkv, args->qkv_storage },
                out = { args->out, args->out_storage },
-               dout = { args->dout, PL_STORE_F32 };
-    const size_t qi = (b * args->T + i) * 3 * C + h * D,
-                 kj = (b * args->T + j) * 3 * C + C + h * D,
-                 at = (b * args->T + i) * C + h * D;
+               dout = { args->dout, args->dout_storage };
     const double scale = (double)(float)(1 / sqrt((double)D));
     const double lse = (double)args->lse[(b * args->H + h) * args->T + i];
-    const double p = exp(dot(qkv, qi, qkv, kj, D) * scale - lse);
+    const double s = dot(qkv, at.q + i * at.row, qkv, at.k + j * at.row, D);
+    const double p = exp(s * scale - lse);
     const double dp = ref_dropped(&args->dropout, h << 20, b, i, j,
-                                  dot(dout, at, qkv, kj + C, D));
-    *weight = ref_dropped(&args->dropout, h << 20, b, i, j, p);
-    *dscore = p * (dp - dot(dout, at, out, at, D)) * scale;
+                                  dot(dout, out_i, qkv, at.v + j * at.row, D));
+    *weight = rounded(ref_dropped(&args->dropout, h << 20, b, i, j, p),
+                      args->qkv_storage);
+    *dscore = rounded(p * (dp - dot(dout, out_i, out, out_i, D)) * scale,
+                      args->qkv_storage);
 }
 
-/* Row t of dq (over keys up to t), dk and dv (over queries from t on). */
-static void backward_row(const pl_attention_bwd *args, size_t b, size_t h,
-                         size_t t)
+static void put(const pl_attention_bwd *args, size_t at, const double *sum,
+                size_t count)
 {
-    const size_t T = args->T, D = args->D, C = args->H * D;
+    for (size_t d = 0; d < count; d++)
+        pl_storage_put(args->dqkv, at + d, (float)sum[d] + 0.0f,
+                       args->dqkv_storage);
+}
+
+/* Row t of dq, over keys up to t. */
+static void backward_query(const pl_attention_bwd *args, size_t b, size_t h,
+                           size_t t)
+{
+    const places at = places_of(args, b, h);
     const rows qkv = { args->qkv, args->qkv_storage };
-    const size_t q = b * T * 3 * C + h * D, k = q + C;
-    const float *dout = args->dout + b * T * C + h * D;
-    float *dq = args->dqkv + (b * T + t) * 3 * C + h * D;
-    float *dk = dq + C, *dv = dk + C;
     double weight, dscore;
-    for (size_t begin = 0; begin < D; begin += PART) {
-        const size_t width = D - begin < PART ? D - begin : PART;
-        double sum_q[PART] = { 0 }, sum_k[PART] = { 0 }, sum_v[PART] = { 0 };
+    for (size_t begin = 0; begin < args->D; begin += PART) {
+        const size_t rest = args->D - begin, width = rest < PART ? rest : PART;
+        double sum[PART] = { 0 };
         for (size_t j = 0; j <= t; j++) {
             weight_and_gradient(args, b, h, t, j, &weight, &dscore);
             for (size_t d = 0; d < width; d++)
-                sum_q[d] += dscore * get(qkv, k + j * 3 * C + begin + d);
+                sum[d] += dscore * get(qkv, at.k + j * at.row + begin + d);
         }
-        for (size_t i = t; i < T; i++) {
-            weight_and_gradient(args, b, h, i, t, &weight, &dscore);
-            for (size_t d = 0; d < width; d++) {
-                sum_k[d] += dscore * get(qkv, q + i * 3 * C + begin + d);
-                sum_v[d] += weight * (double)dout[i * C + begin + d];
+        put(args, at.q + t * at.row + begin, sum, width);
+    }
+}
+
+/* Row t of dk and dv, over the heads of group g and queries from t on. */
+static void backward_key(const pl_attention_bwd *args, size_t b, size_t g,
+                         size_t t)
+{
+    const size_t heads = args->H / args->KV, first = g * heads;
+    const rows qkv = { args->qkv, args->qkv_storage },
+               dout = { args->dout, args->dout_storage };
+    double weight, dscore;
+    for (size_t begin = 0; begin < args->D; begin += PART) {
+        const size_t rest = args->D - begin, width = rest < PART ? rest : PART;
+        double sum_k[PART] = { 0 }, sum_v[PART] = { 0 };
+        for (size_t h = first; h < first + heads; h++) {
+            const places at = places_of(args, b, h);
+            for (size_t i = t; i < args->T; i++) {
+                weight_and_gradient(args, b, h, i, t, &weight, &dscore);
+                const size_t q = at.q + i * at.row + begin,
+                             o = at.out + i * at.out_row + begin;
+                for (size_t d = 0; d < width; d++) {
+                    sum_k[d] += dscore * get(qkv, q + d);
+                    sum_v[d] += weight * get(dout, o + d);
+                }
             }
         }
-        for (size_t d = 0; d < width; d++) {
-            dq[begin + d] = (float)sum_q[d];
-            dk[begin + d] = (float)sum_k[d];
-            dv[begin + d] = (float)sum_v[d];
-        }
+        const places at = places_of(args, b, first);
+        put(args, at.k + t * at.row + begin, sum_k, width);
+        put(args, at.v + t * at.row + begin, sum_v, width);
     }
 }
 
 void pl_ref_attention_bwd(const pl_attention_bwd *args, int ith, int nth)
 {
     (void)nth;
-    if (ith || args->D == 0)
+    if (ith || args->D == 0 || args->H == 0)
         return;
     for (size_t b = 0; b < args->B; b++)
-        for (size_t h = 0; h < args->H; h++)
-            for (size_t t = 0; t < args->T; t++)
-                backward_row(args, b, h, t);
+        for (size_t t = 0; t < args->T; t++) {
+            for (size_t h = 0; h < args->H; h++)
+                backward_query(args, b, h, t);
+            for (size_t g = 0; g < args->KV; g++)
+                backward_key(args, b, g, t);
+        }
 }

@@ -1,4 +1,4 @@
-/* elementwise.c: GELU, dropout, copy, and the epilogue of a product. */
+/* elementwise.c: GELU, dropout, copy, and how a product ends. */
 #include "kernels/ref/ref.h"
 
 #include <math.h>
@@ -32,33 +32,29 @@ void pl_ref_gelu(const pl_gelu *args, int ith, int nth)
     }
 }
 
-void pl_ref_epilogue(const pl_gemm *args)
+void pl_ref_finish(const pl_gemm *args, size_t m, size_t n, float sum)
 {
     const pl_epilogue *epilogue = &args->epilogue;
-    for (size_t i = 0; i < args->M * args->N; i++) {
-        const size_t m = i / args->N, n = i % args->N, at = m * args->c_row + n,
-                     other = m * epilogue->row + n,
-                     row = epilogue->position + m;
-        const float c = pl_storage_get(args->c, at, args->c_storage);
-        double x = 0;
-        if (epilogue->kind >= PL_EPILOGUE_GELU_BWD)
-            x = (double)pl_storage_get(epilogue->x, other, epilogue->x_storage);
-        if (epilogue->kind == PL_EPILOGUE_GELU && epilogue->y)
-            pl_storage_put(epilogue->y, other,
-                           (float)gelu(epilogue->gelu, (double)c),
-                           epilogue->y_storage);
-        else if (epilogue->kind == PL_EPILOGUE_GELU)
-            pl_storage_put(args->c, at, (float)gelu(epilogue->gelu, (double)c),
-                           args->c_storage);
-        else if (epilogue->kind == PL_EPILOGUE_GELU_BWD)
-            ((float *)args->c)[at] =
-                (float)((double)c * gelu_derivative(epilogue->gelu, x));
-        else if (epilogue->kind == PL_EPILOGUE_RESIDUAL)
-            ((float *)args->c)[at] =
-                (float)x + (float)ref_dropped(&epilogue->dropout, 0,
-                                              row / epilogue->T,
-                                              row % epilogue->T, n, (double)c);
-    }
+    const size_t at = m * args->c_row + n, other = m * epilogue->row + n,
+                 row = epilogue->position + m;
+    double x = 0;
+    if (epilogue->kind >= PL_EPILOGUE_GELU_BWD)
+        x = (double)pl_storage_get(epilogue->x, other, epilogue->x_storage);
+    if (epilogue->kind == PL_EPILOGUE_GELU_BWD)
+        sum = (float)((double)sum * gelu_derivative(epilogue->gelu, x));
+    else if (epilogue->kind == PL_EPILOGUE_RESIDUAL)
+        sum = (float)x + (float)ref_dropped(&epilogue->dropout, 0,
+                                            row / epilogue->T,
+                                            row % epilogue->T, n, (double)sum);
+    pl_storage_put(args->c, at, sum, args->c_storage);
+    if (epilogue->kind != PL_EPILOGUE_GELU)
+        return;
+    const float c = pl_storage_get(args->c, at, args->c_storage);
+    const float y = (float)gelu(epilogue->gelu, (double)c);
+    if (epilogue->y)
+        pl_storage_put(epilogue->y, other, y, epilogue->y_storage);
+    else
+        pl_storage_put(args->c, at, y, args->c_storage);
 }
 
 void pl_ref_drop(const pl_drop *args, int ith, int nth)
@@ -69,8 +65,9 @@ void pl_ref_drop(const pl_drop *args, int ith, int nth)
     for (size_t r = 0; r < args->rows; r++)
         for (size_t c = 0; c < args->C; c++) {
             const size_t i = r * args->C + c;
-            args->y[i] = (float)ref_dropped(&args->dropout, 0, r / args->T,
-                                            r % args->T, c, (double)args->x[i]);
+            const double y = ref_dropped(&args->dropout, 0, r / args->T,
+                                         r % args->T, c, (double)args->x[i]);
+            pl_storage_put(args->y, i, (float)y, args->y_storage);
         }
 }
 

@@ -1,15 +1,34 @@
 /* gemm.c: matrix product and column sum. */
 #include "kernels/ref/ref.h"
 
+static float operand(const void *x, size_t at, pl_storage storage,
+                     pl_storage round)
+{
+    const float value = pl_storage_get(x, at, storage);
+    return storage == PL_STORE_F32 ? pl_storage_round(value, round) : value;
+}
+
 static double product(const pl_gemm *args, size_t m, size_t n, size_t k)
 {
-    const float a = pl_storage_get(args->a, m * args->a_row + k * args->a_col,
-                                   args->a_storage);
-    float b = pl_storage_get(args->b, k * args->b_row + n * args->b_col,
-                             args->b_storage);
-    if (args->b_storage == PL_STORE_F32)
-        b = pl_storage_round(b, args->b_round);
+    const float a = operand(args->a, m * args->a_row + k * args->a_col,
+                            args->a_storage, args->a_round);
+    const float b = operand(args->b, k * args->b_row + n * args->b_col,
+                            args->b_storage, args->b_round);
     return (double)a * (double)b;
+}
+
+static float start(const pl_gemm *args, size_t m, size_t n)
+{
+    switch (args->start) {
+    case PL_GEMM_BIAS:
+        return pl_gemm_is_bf16(args) ? pl_sum_start(args->bias[n])
+                                     : args->bias[n];
+    case PL_GEMM_KEEP:
+        return pl_storage_get(args->c, m * args->c_row + n, args->c_storage);
+    case PL_GEMM_ZERO:
+        break;
+    }
+    return 0;
 }
 
 void pl_ref_gemm(const pl_gemm *args, int ith, int nth)
@@ -19,17 +38,11 @@ void pl_ref_gemm(const pl_gemm *args, int ith, int nth)
         return;
     for (size_t m = 0; m < args->M; m++)
         for (size_t n = 0; n < args->N; n++) {
-            const size_t at = m * args->c_row + n;
-            double sum = 0;
-            if (args->start == PL_GEMM_BIAS)
-                sum = (double)args->bias[n];
-            else if (args->start == PL_GEMM_KEEP)
-                sum = (double)pl_storage_get(args->c, at, args->c_storage);
+            double sum = (double)start(args, m, n);
             for (size_t k = 0; k < args->K; k++)
                 sum += product(args, m, n, k);
-            pl_storage_put(args->c, at, (float)sum, args->c_storage);
+            pl_ref_finish(args, m, n, (float)sum);
         }
-    pl_ref_epilogue(args);
 }
 
 void pl_ref_column_sum(const pl_column_sum *args, int ith, int nth)
@@ -40,7 +53,8 @@ void pl_ref_column_sum(const pl_column_sum *args, int ith, int nth)
     for (size_t c = 0; c < args->C; c++) {
         double sum = (double)args->sum[c];
         for (size_t r = 0; r < args->rows; r++)
-            sum += (double)args->x[r * args->C + c];
+            sum += (double)pl_storage_get(args->x, r * args->C + c,
+                                          args->x_storage);
         args->sum[c] = (float)sum;
     }
 }

@@ -33,20 +33,25 @@ void pl_ref_layernorm(const pl_layernorm *args, int ith, int nth)
     }
 }
 
+static double dy_at(const pl_layernorm_bwd *args, size_t i)
+{
+    return (double)pl_storage_get(args->dy, i, args->dy_storage);
+}
+
 static void dx_row(const pl_layernorm_bwd *args, size_t r)
 {
     const size_t C = args->C;
-    const float *x = args->x + r * C, *dy = args->dy + r * C;
+    const float *x = args->x + r * C;
     const double mean = (double)args->stats[2 * r],
                  rstd = (double)args->stats[2 * r + 1];
     double sum_g = 0, sum_gh = 0;
     for (size_t c = 0; c < C; c++) {
-        const double g = (double)dy[c] * (double)args->weight[c];
+        const double g = dy_at(args, r * C + c) * (double)args->weight[c];
         sum_g += g;
         sum_gh += g * ((double)x[c] - mean) * rstd;
     }
     for (size_t c = 0; c < C; c++) {
-        const double g = (double)dy[c] * (double)args->weight[c];
+        const double g = dy_at(args, r * C + c) * (double)args->weight[c];
         const double h = ((double)x[c] - mean) * rstd;
         const double d = (g - sum_g / (double)C - h * (sum_gh / (double)C)) *
                          rstd;
@@ -66,7 +71,7 @@ void pl_ref_layernorm_bwd(const pl_layernorm_bwd *args, int ith, int nth)
     for (size_t c = 0; c < C; c++) {
         double dweight = 0, dbias = 0;
         for (size_t r = 0; r < args->rows; r++) {
-            const double dy = (double)args->dy[r * C + c];
+            const double dy = dy_at(args, r * C + c);
             dbias += dy;
             dweight +=
                 dy * ((double)args->x[r * C + c] - (double)args->stats[2 * r]) *

@@ -3,16 +3,24 @@
 
 #include <math.h>
 
-static float cross_entropy_row(float *x, size_t V, size_t target, double scale)
+static double logit(const void *x, size_t c, pl_storage storage)
+{
+    return (double)pl_storage_get(x, c, storage);
+}
+
+static float cross_entropy_row(void *x, pl_storage storage, size_t V,
+                               size_t target, double scale)
 {
     double max = -INFINITY, sum = 0;
     for (size_t c = 0; c < V; c++)
-        max = (double)x[c] <= max ? max : (double)x[c];
+        max = logit(x, c, storage) <= max ? max : logit(x, c, storage);
     for (size_t c = 0; c < V; c++)
-        sum += exp((double)x[c] - max);
-    const float loss = (float)(max + log(sum) - (double)x[target]);
-    for (size_t c = 0; c < V && scale != 0; c++)
-        x[c] = (float)((exp((double)x[c] - max) / sum - (c == target)) * scale);
+        sum += exp(logit(x, c, storage) - max);
+    const float loss = (float)(max + log(sum) - logit(x, target, storage));
+    for (size_t c = 0; c < V && scale != 0; c++) {
+        const double p = exp(logit(x, c, storage) - max) / sum;
+        pl_storage_put(x, c, (float)((p - (c == target)) * scale), storage);
+    }
     return loss;
 }
 
@@ -26,8 +34,9 @@ void pl_ref_cross_entropy(const pl_cross_entropy *args, int ith, int nth)
         const size_t r = args->first + i;
         const size_t target =
             (size_t)args->tokens[r / T * args->token_stride + r % T + 1];
-        args->loss[r] = cross_entropy_row(args->logits + i * V, V, target,
-                                          (double)args->scale);
+        args->loss[r] = cross_entropy_row(
+            pl_storage_at(args->logits, i * V, args->storage), args->storage, V,
+            target, (double)args->scale);
     }
 }
 

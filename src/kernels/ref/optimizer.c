@@ -66,7 +66,10 @@ static uint16_t stochastic_bf16(float x, uint32_t word)
     const uint32_t u = pl_float_bits(x);
     if (x != x)
         return pl_bf16_make(x);
-    return (uint16_t)((u + (word >> 16)) >> 16);
+    const uint32_t rounded = u + (word >> 16);
+    if ((rounded & 0x7fffffffu) < PL_BF16_LEAST)
+        return (uint16_t)((u & 0x80000000u) >> 16);
+    return (uint16_t)(rounded >> 16);
 }
 
 /* The quantized code of a magnitude, 0 .. most. */

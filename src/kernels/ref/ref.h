@@ -11,8 +11,8 @@
 PL_KERNEL_TABLE(PL_REF_DECLARE)
 #undef PL_REF_DECLARE
 
-/* args->epilogue, on the whole of C. */
-void pl_ref_epilogue(const pl_gemm *args);
+/* Element (m, n) of C from its sum: args->epilogue and C's storage. */
+void pl_ref_finish(const pl_gemm *args, size_t m, size_t n, float sum);
 
 /* drop(x) for element (row, column) of a sequence; `high` is head << 20 in
  * attention and 0 elsewhere. */

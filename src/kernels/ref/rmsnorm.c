@@ -26,16 +26,22 @@ void pl_ref_rmsnorm(const pl_rmsnorm *args, int ith, int nth)
     }
 }
 
+static double dy_at(const pl_rmsnorm_bwd *args, size_t i)
+{
+    return (double)pl_storage_get(args->dy, i, args->dy_storage);
+}
+
 static void dx_row(const pl_rmsnorm_bwd *args, size_t r)
 {
     const size_t C = args->C;
-    const float *x = args->x + r * C, *dy = args->dy + r * C;
+    const float *x = args->x + r * C;
     const double rstd = (double)args->rstd[r];
     double sum_gh = 0;
     for (size_t c = 0; c < C; c++)
-        sum_gh += (double)dy[c] * (double)args->weight[c] * (double)x[c] * rstd;
+        sum_gh += dy_at(args, r * C + c) * (double)args->weight[c] *
+                  (double)x[c] * rstd;
     for (size_t c = 0; c < C; c++) {
-        const double g = (double)dy[c] * (double)args->weight[c];
+        const double g = dy_at(args, r * C + c) * (double)args->weight[c];
         const double h = (double)x[c] * rstd;
         const double d = (g - h * (sum_gh / (double)C)) * rstd;
         float *dx = &args->dx[r * C + c];
@@ -54,8 +60,8 @@ void pl_ref_rmsnorm_bwd(const pl_rmsnorm_bwd *args, int ith, int nth)
     for (size_t c = 0; c < C; c++) {
         double dweight = 0;
         for (size_t r = 0; r < args->rows; r++)
-            dweight += (double)args->dy[r * C + c] *
-                       (double)args->x[r * C + c] * (double)args->rstd[r];
+            dweight += dy_at(args, r * C + c) * (double)args->x[r * C + c] *
+                       (double)args->rstd[r];
         args->dweight[c] = (float)((double)args->dweight[c] + dweight);
     }
 }

@@ -1,0 +1,101 @@
+/* cpu_update.c: see cpu_update.h. */
+#include "device/cpu_update.h"
+#include "device/cpu_args.h"
+
+#include <math.h>
+
+void pl_cpu_sumsq(cx *c, const pl_step *s, int ith, int nth)
+{
+    pl_sumsq a = { .partial = arg(c, s, PL_ARG_SUMSQ_PARTIAL),
+                   .x = arg(c, s, PL_ARG_SUMSQ_G),
+                   .count = s->rows };
+    c->kernels.sumsq(&a, ith, nth);
+}
+
+void pl_cpu_clip(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_controls *controls = controls_of(c);
+    pl_outcome *outcome = arg(c, s, PL_ARG_CLIP_OUTCOME);
+    pl_clip a = {
+        .grad_norm = &outcome->grad_norm,
+        .clip = &outcome->clip,
+        .skipped = &outcome->skipped,
+        .partial = arg(c, s, PL_ARG_CLIP_PARTIAL),
+        .count = s->rows,
+        .loss_scale = controls->loss_scale,
+        .grad_clip = controls->grad_clip,
+    };
+    c->kernels.clip(&a, ith, nth);
+}
+
+static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
+{
+    void *w = arg_from(c, s, PL_ARG_ADAMW_W, s->first),
+         *m = arg_from(c, s, PL_ARG_ADAMW_M, s->first),
+         *v = arg_from(c, s, PL_ARG_ADAMW_V, s->first);
+    size_t block = s->first / PL_QUANT_BLOCK;
+    if (storage_of(c, s, PL_ARG_ADAMW_W) == PL_STORE_BF16)
+        a->w_bf16 = w;
+    else
+        a->w = w;
+    if (has(s, PL_ARG_ADAMW_M_SCALES)) {
+        a->m_codes = m;
+        a->v_codes = v;
+        a->m_scales = arg_from(c, s, PL_ARG_ADAMW_M_SCALES, block);
+        a->v_scales = arg_from(c, s, PL_ARG_ADAMW_V_SCALES, block);
+    } else {
+        a->m = m;
+        a->v = v;
+    }
+    a->copy = arg_from(c, s, PL_ARG_ADAMW_COPY, s->first);
+    if (a->copy)
+        a->copy_storage = storage_of(c, s, PL_ARG_ADAMW_COPY);
+}
+
+void pl_cpu_adamw(cx *c, const pl_step *s, int ith, int nth)
+{
+    const pl_controls *controls = controls_of(c);
+    const pl_outcome *outcome = arg(c, s, PL_ARG_ADAMW_OUTCOME);
+    double rate = controls->learning_rate;
+    double decay = s->flags & PL_STEP_DECAY ? controls->weight_decay : 0.0;
+    pl_adamw a = {
+        .g = arg_from(c, s, PL_ARG_ADAMW_G, s->first),
+        .first = s->first,
+        .count = s->rows,
+        .keep = (float)(1.0 - rate * decay),
+        .beta1_rest = (float)(1.0 - controls->beta1),
+        .beta2 = (float)controls->beta2,
+        .beta2_rest = (float)(1.0 - controls->beta2),
+        .step_size = (float)(rate / controls->correction1),
+        .root_correction = (float)sqrt(controls->correction2),
+        .eps = (float)controls->eps,
+        .clip = outcome->clip,
+        .seed = controls->seed,
+        .step = controls->step,
+        .tensor = (uint32_t)s->tensor,
+    };
+    if (outcome->skipped) { /* nothing but a clean start for the next update */
+        pl_clear clear = { a.g, a.count };
+        c->kernels.clear(&clear, ith, nth);
+        return;
+    }
+    fill_adamw(c, s, &a);
+    c->kernels.adamw(&a, ith, nth);
+}
+
+/* Digit d of the kept sums is that of 2^d groups. */
+void pl_cpu_add(cx *c, const pl_step *s, int ith, int nth)
+{
+    const size_t at = controls_of(c)->digit * s->rows;
+    pl_add a = { arg(c, s, PL_ARG_ADD_G), arg_from(c, s, PL_ARG_ADD_SUMS, at),
+                 s->rows };
+    c->kernels.add(&a, ith, nth);
+}
+
+void pl_cpu_move(cx *c, const pl_step *s, int ith, int nth)
+{
+    const size_t at = controls_of(c)->digit * s->rows;
+    pl_move a = { arg_from(c, s, PL_ARG_MOVE_SUMS, at),
+                  arg(c, s, PL_ARG_MOVE_G), s->rows };
+    c->kernels.move(&a, ith, nth);
+}
