@@ -48,6 +48,16 @@ PL_INLINE __m512i pairs_read_some(const void *x, size_t count,
                                               (const float *)x + WORDS));
 }
 
+/* Prefetches 32 elements from x[at] on, into the L2 cache; addresses beyond the
+ * end of memory do no harm. */
+PL_INLINE void pairs_prefetch(const void *x, size_t at, pl_storage storage)
+{
+    const char *soon = pl_storage_at(x, at, storage);
+    __builtin_prefetch(soon, 0, 2);
+    if (storage == PL_STORE_F32)
+        __builtin_prefetch(soon + 64, 0, 2);
+}
+
 PL_INLINE __m512i pairs_swap(__m512i pairs)
 {
     return _mm512_rol_epi32(pairs, 16);

@@ -27,10 +27,8 @@ PL_INLINE void pairs_axpy(float *acc, const uint32_t *a, const void *b,
                    *next = pl_storage_at(even, b_row, storage);
         const __m512bh x = (__m512bh)_mm512_set1_epi32((int)a[p]);
         __m512i words[2], second = _mm512_setzero_si512();
-        __builtin_prefetch(pl_storage_at(even, PREFETCH_ROWS * b_row, storage),
-                           0, INTO_L2);
-        __builtin_prefetch(pl_storage_at(next, PREFETCH_ROWS * b_row, storage),
-                           0, INTO_L2);
+        pairs_prefetch(even, PREFETCH_ROWS * b_row, storage);
+        pairs_prefetch(next, PREFETCH_ROWS * b_row, storage);
         if (!odd || p + 1 < pairs)
             second = count == HALVES ? pairs_read(next, storage)
                                      : pairs_read_some(next, count, storage);

@@ -50,20 +50,13 @@ typedef struct pairs_work {
 
 /* ---- packing ---- */
 
-/* Prefetches 32 elements; addresses beyond the end of memory do no harm. */
-PL_INLINE void prefetch_words(const void *from, size_t at, pl_storage storage)
-{
-    const char *soon = pl_storage_at(from, at, storage);
-    __builtin_prefetch(soon);
-    if (storage == PL_STORE_F32)
-        __builtin_prefetch(soon + 64);
-}
-
 /* K rows of B from element `at` on, all contiguous, to panels. */
 PL_INLINE void pack_rows(const pairs_work *work, const pl_gemm *g, size_t at,
                          size_t K, size_t columns, pl_storage storage)
 {
-    enum { PAIRS = 8 }; /* of rows, for which all panels are filled in turn */
+    /* of rows, for which all panels are filled in turn; rows ahead that are
+     * prefetched, into the cache that panels stay in */
+    enum { PAIRS = 8, AHEAD = 8 * PAIRS };
     const size_t pairs = (K + 1) / 2;
     for (size_t p0 = 0; p0 < pairs; p0 += PAIRS)
         for (size_t n = 0; n < columns; n += NR) {
@@ -74,8 +67,8 @@ PL_INLINE void pack_rows(const pairs_work *work, const pl_gemm *g, size_t at,
                                g->b, at + 2 * p * g->b_row + n, storage),
                            *odd = pl_storage_at(even, g->b_row, storage);
                 __m512i words[2], next = _mm512_setzero_si512();
-                prefetch_words(even, 2 * PAIRS * g->b_row, storage);
-                prefetch_words(odd, 2 * PAIRS * g->b_row, storage);
+                pairs_prefetch(even, AHEAD * g->b_row, storage);
+                pairs_prefetch(odd, AHEAD * g->b_row, storage);
                 if (count == NR) {
                     if (2 * p + 1 < K)
                         next = pairs_read(odd, storage);
