@@ -94,6 +94,15 @@ int pl_utf8_is_valid(const char *text, size_t bytes)
     return 1;
 }
 
+/* Control characters above ASCII: C1, and those that turn the direction of a
+ * line, by which a name can look like another one. */
+static int is_control(uint32_t code)
+{
+    return (code >= 0x80 && code <= 0x9F) ||
+           (code >= 0x202A && code <= 0x202E) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
 size_t pl_utf8_show(const char *text, size_t bytes, pl_utf8_breaks breaks,
                     char out[PL_UTF8_SHOWN_BYTES])
 {
@@ -112,8 +121,8 @@ size_t pl_utf8_show(const char *text, size_t bytes, pl_utf8_breaks breaks,
                                 : '\\');
     else if (!is_break && (code < ' ' || code == 0x7F))
         snprintf(out, PL_UTF8_SHOWN_BYTES, "\\x%02x", first);
-    else if (code >= 0x80 && code <= 0x9F)
-        snprintf(out, PL_UTF8_SHOWN_BYTES, "\\u%04x", (unsigned)code);
+    else if (is_control(code))
+        snprintf(out, PL_UTF8_SHOWN_BYTES, "\\u%04x", (unsigned)code & 0xFFFFU);
     else
         snprintf(out, PL_UTF8_SHOWN_BYTES, "%.*s", length, text);
     return (size_t)length;
@@ -122,8 +131,8 @@ size_t pl_utf8_show(const char *text, size_t bytes, pl_utf8_breaks breaks,
 const char *pl_utf8_name(uint32_t code, char out[PL_UTF8_NAME_BYTES])
 {
     char shown[PL_UTF8_MAX_BYTES + 1] = "";
-    int visible = code > 0x20 && !(code >= 0x7F && code <= 0xA0) &&
-                  pl_utf8_is_scalar(code);
+    int visible = code > 0x20 && code != 0x7F && code != 0xA0 &&
+                  !is_control(code) && pl_utf8_is_scalar(code);
     if (visible)
         shown[pl_utf8_encode(code, shown)] = '\0';
     snprintf(out, PL_UTF8_NAME_BYTES, visible ? "U+%04X '%s'" : "U+%04X",

@@ -30,7 +30,8 @@ x86_64)
     grep -A 1 -E '\ssub +\$0x1000,%rsp' <<<"$out" |
         grep -Eq '\s(or|mov)q +\$0x0,(0x[0-9a-f]+)?\(%rsp' ||
         fail "no frame touches its pages"
-    # The linker's note on the whole would need a libc that has them too.
+    reads 'x86 feature: .*SHSTK' readelf -nW "$PLIMSOLL"
+    # The linker's note on landing pads would need a libc that has them too.
     reads '<main>:' objdump -d --no-show-raw-insn --disassemble=main "$PLIMSOLL"
     grep -A 1 '<main>:' <<<"$out" | grep -q endbr64 ||
         fail "main begins without endbr64"

@@ -128,6 +128,12 @@ static void control_characters_are_shown_and_not_sent(void **state)
     assert_shown(text, sizeof text - 1, PL_UTF8_KEEP_BREAKS,
                  "a\\x1b[31m\\x0d\\x07\\x7f\\u0085\\u009bz");
     assert_shown("\0", 1, PL_UTF8_KEEP_BREAKS, "\\x00");
+    /* those that turn a line's direction: their first, their last, and the
+     * neighbours, which are punctuation */
+    assert_shown("\342\200\252\342\200\256\342\200\247\342\200\257", 12,
+                 PL_UTF8_KEEP_BREAKS, "\\u202a\\u202e\342\200\247\342\200\257");
+    assert_shown("\342\201\246\342\201\251", 6, PL_UTF8_KEEP_BREAKS,
+                 "\\u2066\\u2069");
 }
 
 static void bytes_that_are_no_text_are_shown_each(void **state)
