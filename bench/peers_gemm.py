@@ -4,14 +4,17 @@ torch has it), one after the other on operands of the same shapes, each between
 two probes of the multiply-add peak.
 
     python3 bench/peers_gemm.py compare build/release/plimsoll_bench \\
-        --rounds=5 > gemm.json
+        --rounds=5 [--dtype=bfloat16] > gemm.json
     python3 bench/peers_gemm.py serve torch|onednn|openblas
 
 in an environment with torch, numpy and scipy-openblas32. `compare` keeps one
 process for each side open and asks them in turns; `serve` is such a process,
 and speaks what `plimsoll_bench --serve` does: a line "PASS LAYOUT ROWS IN OUT"
 is answered by a line of JSON. A side that cannot be run is left out, with the
-reason.
+reason. With bfloat16 the libraries get operands that are rounded already and
+leave a result that is, while ours rounds float32 weights as it packs them and
+adds gradients of weights in float32; the peak is that of bfloat16's own
+instruction.
 """
 import argparse
 import ctypes
@@ -74,21 +77,22 @@ def torch_version(torch, library):
     return "unknown"
 
 
-def torch_product(threads, through="mm"):
+def torch_product(threads, dtype, through="mm"):
     import torch
+    dtype = getattr(torch, dtype)
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
 
     def make(M, N, K, a_t, b_t, add):
-        a = torch.empty((K, M) if a_t else (M, K)).uniform_(0.5, 1.0)
-        b = torch.empty((N, K) if b_t else (K, N)).uniform_(0.5, 1.0)
+        a = torch.empty((K, M) if a_t else (M, K)).uniform_(0.5, 1.0).to(dtype)
+        b = torch.empty((N, K) if b_t else (K, N)).uniform_(0.5, 1.0).to(dtype)
         a = a.t() if a_t else a
         if through == "onednn":
             b = b if b_t else b.t()
             linear = torch.ops.mkldnn._linear_pointwise
             return lambda: linear(a, b, None, "none", [], "")
         b = b.t() if b_t else b
-        c = torch.zeros(M, N)
+        c = torch.zeros(M, N, dtype=dtype)
         if add:
             return lambda: c.addmm_(a, b)
         return lambda: torch.mm(a, b, out=c)
@@ -96,17 +100,21 @@ def torch_product(threads, through="mm"):
     make(2, 3, 4, False, False, False)()  # fails here if there is no such way
     if through == "onednn":
         return make, f"oneDNN {torch_version(torch, 'MKL-DNN')}"
-    return make, (f"torch.mm {torch.__version__} "
-                  f"(MKL {torch_version(torch, 'Math Kernel')})")
+    by = (f"MKL {torch_version(torch, 'Math Kernel')}"
+          if dtype == torch.float32 else
+          f"oneDNN {torch_version(torch, 'MKL-DNN')}")
+    return make, f"torch.mm {torch.__version__} ({by})"
 
 
-def onednn_product(threads):
+def onednn_product(threads, dtype):
     """The library's product as torch's compiler calls it. It makes a new
     result each time and adds to none, which is less than the others do."""
-    return torch_product(threads, "onednn")
+    return torch_product(threads, dtype, "onednn")
 
 
-def openblas_product(threads):
+def openblas_product(threads, dtype):
+    if dtype != "float32":
+        raise SystemExit(f"this build of OpenBLAS has no products of {dtype}")
     import numpy as np
     import scipy_openblas32
     folder = scipy_openblas32.get_lib_dir()
@@ -156,8 +164,8 @@ def burst(run):
     return statistics.median(times), len(times)
 
 
-def serve(side, threads):
-    make, version = SIDES[side](threads)
+def serve(side, threads, dtype):
+    make, version = SIDES[side](threads, dtype)
     ready, run = None, None
     for line in sys.stdin:
         words = line.split()
@@ -259,12 +267,12 @@ def total(rows, name):
 
 
 def compare(o):
-    ours = [o.program, str(o.threads), "--serve"]
+    ours = [o.program, str(o.threads), o.dtype, "--serve"]
     sides = {"plimsoll": Side("plimsoll", ours)}
     versions, missing = {}, {}
     for name in SIDES:
         side = Side(name, [sys.executable, __file__, "serve", name,
-                           f"--threads={o.threads}"])
+                           f"--threads={o.threads}", f"--dtype={o.dtype}"])
         try:
             versions[name] = side.ask("version")["version"]
             sides[name] = side
@@ -279,8 +287,8 @@ def compare(o):
     print(file=sys.stderr)
     for side in sides.values():
         side.close()
-    json.dump({"threads": o.threads, "rounds": o.rounds, "versions": versions,
-               "missing": missing, "products": rows,
+    json.dump({"threads": o.threads, "dtype": o.dtype, "rounds": o.rounds,
+               "versions": versions, "missing": missing, "products": rows,
                "share_of_peak": {name: total(rows, name) for name in sides}},
               sys.stdout, indent=1)
     print()
@@ -300,9 +308,11 @@ def main():
     for each in (one, both):
         each.add_argument("--threads", type=int,
                           default=len(os.sched_getaffinity(0)))
+        each.add_argument("--dtype", choices=("float32", "bfloat16"),
+                          default="float32")
     o = parser.parse_args()
     if o.command == "serve":
-        serve(o.side, o.threads)
+        serve(o.side, o.threads, o.dtype)
     else:
         compare(o)
 
