@@ -86,7 +86,9 @@ ALLOCATOR = {
                       f"glibc.malloc.trim_threshold={KEEP}:"
                       f"glibc.malloc.top_pad={256 << 20}",
 }
-PARTS = [*MODELS, *HALVES, "settings", "products"]
+# The products, by the dtype of what is multiplied.
+PRODUCTS = {"products": "float32", "products-bfloat16": "bfloat16"}
+PARTS = [*MODELS, *HALVES, "settings", *PRODUCTS]
 # The same instruction set for all, where a lower one is asked for.
 ISA = {
     "avx2": {"PLIMSOLL_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2",
@@ -301,17 +303,17 @@ def measure(o):
         os.replace(o.out + ".new", o.out)
 
     for name in names:
-        if name == "products":
-            say("products")
+        if name in PRODUCTS:
+            say(name)
             done = subprocess.run(
                 [sys.executable, os.path.join(HERE, "peers_gemm.py"),
                  "compare", os.path.join(o.build, "plimsoll_bench"),
                  f"--threads={o.threads}", f"--rounds={o.product_rounds}",
-                 f"--most={o.most_products}"],
+                 f"--most={o.most_products}", f"--dtype={PRODUCTS[name]}"],
                 env=dict(os.environ, OMP_NUM_THREADS=str(o.threads),
                          **ALLOCATOR, **ISA.get(o.isa, {})),
                 stdout=subprocess.PIPE, text=True, check=True)
-            result["products"] = json.loads(done.stdout)
+            result[name] = json.loads(done.stdout)
         elif name == "settings":
             try:
                 result["settings"] = measure_settings(o)
@@ -530,8 +532,8 @@ def ways_table(result):
     return lines
 
 
-def products_summary(result):
-    data = result.get("products")
+def products_summary(result, part):
+    data = result.get(part)
     if not data:
         return ["Not measured."]
     sides = list(data["share_of_peak"])
@@ -557,8 +559,8 @@ def products_summary(result):
     return lines
 
 
-def products_table(result):
-    data = result.get("products")
+def products_table(result, part):
+    data = result.get(part)
     if not data:
         return ["Not measured."]
     peers = list(data["versions"])
@@ -611,8 +613,11 @@ def tables(o):
         "own": own_table(result),
         "settings": settings_table(result),
         "ways": ways_table(result),
-        "products": products_summary(result),
-        "every product": products_table(result),
+        "products": products_summary(result, "products"),
+        "products in bfloat16": products_summary(result, "products-bfloat16"),
+        "every product": products_table(result, "products"),
+        "every product in bfloat16": products_table(result,
+                                                    "products-bfloat16"),
     }
     with open(o.page) as file:
         lines = file.read().splitlines()
