@@ -222,7 +222,7 @@ done
 # plan says it and its numbers; where it fits it is 0
 expect 5 "$PLIMSOLL" plan --n_layer=2 --memory=20MB
 says '^what would fit'
-says "error: it doesn't fit: [0-9.]+ MB are needed, the budget is 20.0 MB"
+says "error: it doesn't fit: [0-9.]+ [MG]B are needed, the budget is 20.0 MB"
 "$PLIMSOLL" plan --n_layer=2 --memory=20MB --json >plan.json 2>/dev/null ||
     true
 grep -q '"fits": false' plan.json || fail "$(cat plan.json)"
