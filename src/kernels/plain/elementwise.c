@@ -35,8 +35,8 @@ void PL_K(drop)(const pl_drop *args, int ith, int nth)
             const float *x = args->x + r * C + c;
             if (drop->threshold) {
                 mask_apply(drop, 0, (uint32_t)(r % T),
-                           drop->sequence + (uint32_t)(r / T), c, c + count,
-                           x - c, kept - c);
+                           drop->sequence + (uint32_t)(r / T), c, count, x,
+                           kept);
                 x = kept;
             }
             narrow(pl_storage_at(args->y, r * C + c, args->y_storage), x, count,

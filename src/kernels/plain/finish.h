@@ -45,8 +45,8 @@ static void epilogue_residual(const pl_epilogue *epilogue, float *restrict c,
     const size_t row = epilogue->position + m;
     if (drop->threshold)
         mask_apply(drop, 0, (uint32_t)(row % epilogue->T),
-                   drop->sequence + (uint32_t)(row / epilogue->T), n, n + count,
-                   c - n, c - n);
+                   drop->sequence + (uint32_t)(row / epilogue->T), n, count, c,
+                   c);
     for (size_t i = 0; i < count; i++)
         c[i] = x[i] + c[i];
 }

@@ -35,19 +35,19 @@ PL_INLINE void mask_words(const pl_dropout *drop, uint32_t high, uint32_t row,
             words[4 * i + w] = part[w][i];
 }
 
-/* y[c] = drop(x[c]) for columns begin .. end - 1 of one row; begin is a
- * multiple of 4 and x, y point to the row's column 0. In place is allowed. */
+/* y[i] = drop(x[i]) for columns first .. first + count - 1 of one row, x and y
+ * being at the first of them, a multiple of 4. In place is allowed. */
 PL_INLINE void mask_apply(const pl_dropout *drop, uint32_t high, uint32_t row,
-                          uint32_t sequence, size_t begin, size_t end,
+                          uint32_t sequence, size_t first, size_t count,
                           const float *x, float *y)
 {
     const uint32_t threshold = drop->threshold;
     const float scale = drop->scale;
     uint32_t words[MASK_COLUMNS];
-    for (size_t c = begin; c < end; c += MASK_COLUMNS) {
-        const size_t count = end - c < MASK_COLUMNS ? end - c : MASK_COLUMNS;
-        mask_words(drop, high, row, sequence, (uint32_t)c, words);
-        for (size_t i = 0; i < count; i++) {
+    for (size_t c = 0; c < count; c += MASK_COLUMNS) {
+        const size_t some = count - c < MASK_COLUMNS ? count - c : MASK_COLUMNS;
+        mask_words(drop, high, row, sequence, (uint32_t)(first + c), words);
+        for (size_t i = 0; i < some; i++) {
             float kept = x[c + i] * scale;
             y[c + i] = words[i] >= threshold ? kept : 0.0f;
         }
