@@ -72,38 +72,47 @@ int pl_cpu_bf16_rounds(void)
 
 enum { CHAINS = 12, ROUNDS = 500 };
 
-/* Independent sums, as many as hide the latency. */
+/* Independent sums, as many as hide the latency: where they begin, and a number
+ * that depends on all of them. */
+PL_TARGET static void begin(__m512 sums[CHAINS])
+{
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm512_set1_ps((float)i);
+}
+
+PL_TARGET static float total_of(const __m512 sums[CHAINS])
+{
+    __m512 total = sums[0];
+    for (int i = 1; i < CHAINS; i++)
+        total = _mm512_add_ps(total, sums[i]);
+    return _mm512_cvtss_f32(total);
+}
+
 PL_TARGET static float add_pairs(void)
 {
     const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3f7f3f7f),
                    b = (__m512bh)_mm512_set1_epi32(0x3a833a83);
     __m512 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_set1_ps((float)i);
+    begin(sums);
     for (int round = 0; round < ROUNDS; round++) {
         PL_UNROLL
         for (int i = 0; i < CHAINS; i++)
             sums[i] = _mm512_dpbf16_ps(sums[i], a, b);
     }
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm512_add_ps(sums[0], sums[i]);
-    return _mm512_cvtss_f32(sums[0]);
+    return total_of(sums);
 }
 
 PL_TARGET static float add_floats(void)
 {
     const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
     __m512 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_set1_ps((float)i);
+    begin(sums);
     for (int round = 0; round < ROUNDS; round++) {
         PL_UNROLL
         for (int i = 0; i < CHAINS; i++)
             sums[i] = _mm512_fmadd_ps(sums[i], a, b);
     }
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm512_add_ps(sums[0], sums[i]);
-    return _mm512_cvtss_f32(sums[0]);
+    return total_of(sums);
 }
 
 /* The least of what was known and what another run takes. */

@@ -28,30 +28,14 @@ static void weights_and_activations_of_a_product(void **state)
                                   ? NULL
                                   : rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 4);
                 float want[ROWS * OUT];
-                r.step.rows = ROWS;
-                r.step.cols = OUT;
-                r.step.inner = IN;
+                pl_gemm g = product_of(&r, want, x, w, transposed);
+                g.bias = bias;
+                g.start = transposed ? PL_GEMM_ZERO : PL_GEMM_BIAS;
+                g.a_storage = g.c_storage = s;
+                g.b_storage = copy ? s : PL_STORE_F32;
+                g.b_round = copy ? PL_STORE_F32 : s;
                 r.step.flags = copy ? 0 : kinds[kind].round;
                 rig_run(&r);
-                const pl_gemm g = {
-                    .M = ROWS,
-                    .N = OUT,
-                    .K = IN,
-                    .a = x,
-                    .a_row = IN,
-                    .a_col = 1,
-                    .b = w,
-                    .b_row = transposed ? 1 : OUT,
-                    .b_col = transposed ? IN : 1,
-                    .c = want,
-                    .c_row = OUT,
-                    .bias = bias,
-                    .start = transposed ? PL_GEMM_ZERO : PL_GEMM_BIAS,
-                    .a_storage = s,
-                    .b_storage = copy ? s : PL_STORE_F32,
-                    .b_round = copy ? PL_STORE_F32 : s,
-                    .c_storage = s,
-                };
                 r.context.kernels.gemm(&g, 0, 1);
                 assert_memory_equal(y, want, ROWS * OUT * pl_storage_bytes(s));
             }
