@@ -138,7 +138,8 @@ def run_ours(model, o, rounds=2, more=()):
                 "--gradient_accumulation_steps=1", "--dropout=0.0",
                 "--bias=False", f"--threads={o.threads}",
                 f"--memory={MEMORY}", f"--rounds={rounds}", "--json",
-                f"--dtype={model.get('dtype', 'float32')}", *more, *o.ours],
+                f"--dtype={model.get('dtype', 'float32')}", *more,
+                *model.get("more", ()), *o.ours],
                dict(os.environ, **ISA.get(o.isa, {})), o.limit)
 
 
@@ -203,6 +204,8 @@ def measure_model(name, o):
     ours = {"plimsoll": model}
     if "dtype" in model:
         ours["float32"] = single
+        # weights in 16 bits beside the others, as `sample` has them
+        ours["copy"] = dict(model, more=("--working_copy=resident",))
     say(f"{name}: {model['title']}")
     say("  Plimsoll")
     for it in ours.values():
@@ -406,11 +409,11 @@ def half_table(result):
         if not m:
             continue
 
-        def gain(key):
-            return median(turn["plimsoll"]["median"][key] /
+        def gain(key, side="plimsoll"):
+            return median(turn[side]["median"][key] /
                           turn["float32"]["median"][key]
                           for turn in m["turns"]
-                          if "median" in turn["plimsoll"] and
+                          if "median" in turn.get(side, {}) and
                           "median" in turn["float32"])
         found = ratios(m, "tokens_per_second")
         lines.append("| " + " | ".join([
@@ -424,8 +427,9 @@ def half_table(result):
             number(min(found, default=None), "{:.2f}") + ", " +
             number(max(found, default=None), "{:.2f}"),
             *(number(gain(key), "{:.2f}") for key in
-              ("train_tokens_per_second", "eval_tokens_per_second",
-               "sample_tokens_per_second"))]) + " |")
+              ("train_tokens_per_second", "eval_tokens_per_second")),
+            number(gain("sample_tokens_per_second", "copy"), "{:.2f}")])
+            + " |")
     return lines if len(lines) > 2 else ["Not measured."]
 
 
