@@ -11,8 +11,9 @@ cat "${texts[@]}" >"$TMP_DIR/text"
 cd "$TMP_DIR"
 
 updates=20
+batches=4 # per evaluation
 case ${PL_TEST_LONG:-0}:$PLIMSOLL in
-1:*/release/*) updates=500 ;;
+1:*/release/*) updates=500 batches=20 ;;
 esac
 expect 0 "$PLIMSOLL" prepare --out=data/sources text
 
@@ -20,7 +21,7 @@ expect 0 "$PLIMSOLL" prepare --out=data/sources text
 loss_of() {
     expect 0 "$PLIMSOLL" train "$configs/train_shakespeare_char_cpu.py" \
         --dataset=sources --out_dir=out --max_iters=$updates \
-        --eval_interval=$updates --eval_iters=20 --log_interval=$updates "$@"
+        --eval_interval=$updates --eval_iters=$batches --log_interval=$updates "$@"
     loss=$(sed -n "s/^step $updates: .*val loss \([0-9.]*\).*/\1/p" <<<"$out")
     [ -n "$loss" ] || fail "no loss: $out"
     echo "$updates updates $*: $loss"

@@ -86,11 +86,17 @@ static int kill_in_save(long nth, double loss)
     return killed;
 }
 
+/* Calls from one kill to the next; --long kills at each. */
+static long apart(void)
+{
+    return getenv("PL_TEST_LONG") ? 1 : 2;
+}
+
 static void both_links_are_right_after_a_kill_in_a_save(void **state)
 {
     (void)state;
     int killed = 1;
-    for (long nth = 1; nth < MANY && killed; nth++)
+    for (long nth = 1; nth < MANY && killed; nth += apart())
         killed = kill_in_save(nth, nth % 8 ? 3.0 : 5.0);
     assert_false(killed);
 }
@@ -100,7 +106,7 @@ static void a_step_that_is_saved_again_is_there_at_every_moment(void **state)
 {
     (void)state;
     int killed = 1;
-    for (long nth = 1; nth < MANY && killed; nth++) {
+    for (long nth = 1; nth < MANY && killed; nth += apart()) {
         tiny_run run;
         pl_error err = { 0 };
         tiny_run_make(&run);
@@ -207,7 +213,7 @@ static void an_earlier_run_is_never_split(void **state)
     (void)state;
     for (int resumed = 0; resumed < 2; resumed++) {
         int killed = 1;
-        for (long nth = 1; nth < MANY && killed; nth++)
+        for (long nth = 1; nth < MANY && killed; nth += apart())
             killed = kill_in_move(nth, resumed);
         assert_false(killed);
     }

@@ -163,7 +163,7 @@ static void a_run_goes_on_whatever_the_disk_refuses(void **state)
     unsigned long long hash = tiny_run_hash(&run);
     tiny_run_remove(&run);
     int happened = 1, all = getenv("PL_TEST_LONG") != NULL;
-    for (long nth = 1; nth < MANY && happened; nth += all ? 1 : 1 + nth / 4)
+    for (long nth = 1; nth < MANY && happened; nth += all ? 1 : 1 + nth / 2)
         happened = train_on_bad_disk(nth, nth % 2 ? ENOSPC : EIO, hash);
     assert_false(happened);
 }

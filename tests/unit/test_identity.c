@@ -24,7 +24,7 @@
 enum {
     UPDATES = 3,
     VARIANTS = 6,
-    CONFIGS = SANITIZED_ADDRESS || SANITIZED_THREAD ? 2 : 6, /* per dtype */
+    CONFIGS = SANITIZED_THREAD ? 1 : SANITIZED_ADDRESS ? 2 : 5, /* per dtype */
     FILES = 2,
     TEXT_BYTES = 720,
     HEAP_BYTES = 64 * 1024 * 1024,

@@ -173,7 +173,7 @@ static uint64_t apart(uint64_t stride)
 {
     if (getenv("PL_TEST_LONG"))
         return stride;
-    return SANITIZED_ADDRESS || SANITIZED_THREAD ? 5 * stride : 2 * stride;
+    return SANITIZED_ADDRESS || SANITIZED_THREAD ? 8 * stride : 3 * stride;
 }
 
 /* Stops at every `stride`-th of the questions that a whole run is asked, or

@@ -149,7 +149,7 @@ static void small_state_still_learns(void **state)
  * layouts were seen, all with the reference's bits. */
 static int run_with_budgets(const char *dtype, const result *literal)
 {
-    enum { BUDGETS = 8 };
+    enum { BUDGETS = SANITIZED_ADDRESS || SANITIZED_THREAD ? 5 : 8 };
     unsigned long long seen = 0;
     int layouts = 0;
     tiny_run run;
