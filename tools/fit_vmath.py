@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes the constants of src/kernels/plain/vmath.h.
+"""Computes the constants of src/kernels/vmath.h.
 
 Every polynomial is a weighted minimax fit (Remez exchange on a dense grid) of
 a function that Python's math module gives in double. The coefficients are

@@ -69,16 +69,12 @@ void pl_cpu_adamw(cx *c, const pl_step *s, int ith, int nth)
         .step_size = (float)(rate / controls->correction1),
         .root_correction = (float)sqrt(controls->correction2),
         .eps = (float)controls->eps,
-        .clip = outcome->clip,
+        .clip = &outcome->clip,
+        .skipped = &outcome->skipped,
         .seed = controls->seed,
         .step = controls->step,
         .tensor = (uint32_t)s->tensor,
     };
-    if (outcome->skipped) { /* nothing but a clean start for the next update */
-        pl_clear clear = { a.g, a.count };
-        c->kernels.clear(&clear, ith, nth);
-        return;
-    }
     fill_adamw(c, s, &a);
     c->kernels.adamw(&a, ith, nth);
 }

@@ -129,7 +129,7 @@ typedef enum pl_gemm_start {
  *
  * A bf16 product is one whose operands are both bfloat16, stored so or rounded
  * so as they are read (pl_gemm_is_bf16). Its sums are never denormal
- * (storage.h), so that a set may use instructions that know no denormals: a
+ * (halves.h), so that a set may use instructions that know no denormals: a
  * bias counts as pl_sum_start(bias), and a KEEP start is what such a product
  * left, or pl_sum_start leaves as it is. */
 typedef struct pl_gemm {
@@ -437,18 +437,13 @@ typedef struct pl_clip {
     float grad_clip;
 } pl_clip;
 
-/* x = +0: what a skipped update leaves of the gradients. */
-typedef struct pl_clear {
-    float *x;
-    size_t count;
-} pl_clear;
-
-/* One AdamW step as PyTorch computes it, on g * clip:
+/* One AdamW step as PyTorch computes it, on g * *clip:
  *   w *= 1 - lr * decay;  m += (g - m) * (1 - beta1)
  *   v = v * beta2 + g * g * (1 - beta2)
  *   w -= lr / correction1 * m / (sqrt(v) / sqrt(correction2) + eps)
- * and leaves g zero for the next update. All arithmetic float32; the constants
- * are rounded once. Elements are independent.
+ * and leaves g zero for the next update, which is all that is left of it where
+ * *skipped isn't 0. All arithmetic float32; the constants are rounded once.
+ * Elements are independent.
  *
  * Weights kept as bfloat16, or moments in 8 bits, are float32 for the step and
  * rounded after it by stochastic rounding: up or down at random, with the
@@ -458,7 +453,7 @@ typedef struct pl_clear {
  *     key     = { seed, PL_RNG_ROUND }
  *     counter = { element / 4, tensor, what is rounded, step }
  * bfloat16: the upper half of the float32's bits + word >> 16, and then a zero
- * of its sign if it is below 2^-56, as all bfloat16 is (storage.h).
+ * of its sign if it is below 2^-56, as all bfloat16 is (halves.h).
  *
  * A working copy of the weights, rounded to nearest, is written in the same
  * pass where one is kept.
@@ -493,7 +488,8 @@ typedef struct pl_adamw {
     float step_size;       /* lr / correction1 */
     float root_correction; /* sqrt(correction2) */
     float eps;
-    float clip; /* 1: g as it is */
+    const float *clip;       /* pl_clip's; NULL: 1 */
+    const uint32_t *skipped; /* likewise; NULL: 0 */
     /* where these are not NULL, they stand for w, and for m and v */
     uint16_t *w_bf16;
     int8_t *m_codes;
@@ -527,7 +523,6 @@ typedef struct pl_adamw {
     X(loss_sum)                                                                \
     X(sumsq)                                                                   \
     X(clip)                                                                    \
-    X(clear)                                                                   \
     X(adamw)
 
 /* Which bits a set of kernels gives: sets with one number give the same, for

@@ -27,7 +27,9 @@ static pl_adamw adamw_args(fixture *f, adamw_state *state, int update)
     double rate = fixture_number(f, "lr");
     double beta1 = fixture_number(f, "beta1");
     double beta2 = fixture_number(f, "beta2");
+    static float clip;
     double t = fixture_number(f, "t") + update;
+    clip = (float)fixture_number(f, "clip");
     return (pl_adamw){
         .w = state->w,
         .g = state->g,
@@ -41,7 +43,7 @@ static pl_adamw adamw_args(fixture *f, adamw_state *state, int update)
         .step_size = (float)(rate / (1.0 - pow(beta1, t))),
         .root_correction = (float)sqrt(1.0 - pow(beta2, t)),
         .eps = (float)fixture_number(f, "eps"),
-        .clip = (float)fixture_number(f, "clip"),
+        .clip = &clip,
     };
 }
 

@@ -21,7 +21,7 @@ static inline float oracle_fma(float a, float b, float c)
 }
 
 #define fma1 oracle_fma
-#include "kernels/plain/vmath.h"
+#include "kernels/vmath.h"
 #undef fma1
 
 typedef struct oracle {

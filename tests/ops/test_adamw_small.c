@@ -45,6 +45,7 @@ static state state_make(size_t count)
 
 static pl_adamw make_args(const state *s, const shape *of)
 {
+    static const float clip = 0.7f;
     pl_adamw a = { .g = s->g,
                    .count = of->count,
                    .keep = 0.999f,
@@ -54,7 +55,7 @@ static pl_adamw make_args(const state *s, const shape *of)
                    .step_size = 1e-2f,
                    .root_correction = 0.3f,
                    .eps = 1e-8f,
-                   .clip = 0.7f,
+                   .clip = &clip,
                    .seed = 1337,
                    .step = 3,
                    .tensor = 12 };
@@ -217,7 +218,8 @@ static void move_all(const pl_kernels *set, state *at, size_t count, float from,
 {
     const shape s = { count, 1, 0, PL_STORE_F32 };
     pl_adamw a = make_args(at, &s);
-    a.keep = a.root_correction = a.beta2 = a.clip = 1;
+    a.keep = a.root_correction = a.beta2 = 1;
+    a.clip = NULL;
     a.beta1_rest = a.beta2_rest = a.eps = 0;
     a.step_size = delta;
     a.seed += which == 1;
@@ -290,7 +292,8 @@ static void many_small_steps_add_up(void **unused)
     }
     for (uint32_t step = 0; step < STEPS; step++) {
         pl_adamw a = make_args(&at, &s);
-        a.keep = a.root_correction = a.beta2 = a.clip = 1;
+        a.keep = a.root_correction = a.beta2 = 1;
+    a.clip = NULL;
         a.beta1_rest = a.beta2_rest = a.eps = 0;
         a.step_size = 1e-4f;
         a.step = step;
@@ -348,7 +351,8 @@ static void store_moments(const pl_kernels *set, state *at, size_t count,
 {
     const shape s = { count, 0, 1, PL_STORE_F32 };
     pl_adamw a = make_args(at, &s);
-    a.beta1_rest = a.beta2_rest = a.clip = 1;
+    a.beta1_rest = a.beta2_rest = 1;
+    a.clip = NULL;
     a.beta2 = 0;
     a.step = step;
     RUN_OP(set, adamw, &a, 2);
@@ -492,7 +496,8 @@ static double distance_after(int small_weights, int small_moments, double beta2)
             at.g[i] = curvature[i] *
                       (w - target[i] + 0.5f * random_value(&seed));
         }
-        a.keep = a.clip = 1;
+        a.keep = 1;
+        a.clip = NULL;
         a.beta2 = (float)beta2;
         a.beta2_rest = (float)(1 - beta2);
         a.step_size = (float)(rate / (1 - pow(0.9, step + 1)));

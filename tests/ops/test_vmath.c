@@ -18,25 +18,23 @@ static inline float fused(float a, float b, float c)
     return fmaf(a, b, c);
 }
 
+#include "kernels/dialect.h"
+
 /* The header once more, under other names and with the other multiply-add. */
-#define fma1       fused
-#define float_bits fused_float_bits
-#define bits_float fused_bits_float
-#define abs1       fused_abs1
-#define sign1      fused_sign1
-#define exp_rest1  fused_exp_rest1
-#define exp1       fused_exp1
-#define tanh1      fused_tanh1
-#define exp_down1  fused_exp_down1
-#define tail1      fused_tail1
-#define normal1    fused_normal1
-#define sum1       fused_sum1
-#define log_sum1   fused_log_sum1
-#include "kernels/plain/vmath.h"
-#undef PL_KERNELS_PLAIN_VMATH_H
+#define fma1      fused
+#define abs1      fused_abs1
+#define sign1     fused_sign1
+#define exp_rest1 fused_exp_rest1
+#define exp1      fused_exp1
+#define tanh1     fused_tanh1
+#define exp_down1 fused_exp_down1
+#define tail1     fused_tail1
+#define normal1   fused_normal1
+#define sum1      fused_sum1
+#define log_sum1  fused_log_sum1
+#include "kernels/vmath.h"
+#undef PL_KERNELS_VMATH_H
 #undef fma1
-#undef float_bits
-#undef bits_float
 #undef abs1
 #undef sign1
 #undef exp_rest1
@@ -47,7 +45,7 @@ static inline float fused(float a, float b, float c)
 #undef normal1
 #undef sum1
 #undef log_sum1
-#include "kernels/plain/vmath.h"
+#include "kernels/vmath.h"
 
 typedef struct function {
     const char *name;
@@ -127,7 +125,7 @@ static const function normals[] = {
 /* Every 1009th float: 4 million of both signs and all exponents. */
 #define EACH_FLOAT(x)                                                          \
     for (uint64_t bits_ = 0; bits_ < 1ull << 32; bits_ += 1009)                \
-        for (float x = bits_float((uint32_t)bits_), *once_ = &x; once_;        \
+        for (float x = pl_bits_float((uint32_t)bits_), *once_ = &x; once_;     \
              once_ = NULL)
 
 /* The distance between floats at y, 2^-149 at least. */
@@ -323,7 +321,7 @@ static void the_log_of_a_sum_is_good_to_its_last_rounding(void **state)
         double worst = 0;
         for (uint32_t bits = one; bits < 0x7f800000u;
              bits += bits < two ? 1 : 1009) {
-            const float sum = bits_float(bits);
+            const float sum = pl_bits_float(bits);
             worst = fmax(worst, beyond_rounding(log_sums[f].ours(0, sum, 0),
                                                 log((double)sum)));
         }

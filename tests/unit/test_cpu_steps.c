@@ -325,7 +325,6 @@ static void adamw_of_small_weights_and_moments(void **state)
                              .step_size = 0.01f,
                              .root_correction = 1,
                              .eps = 1e-8f,
-                             .clip = 1,
                              .w_bf16 = w2,
                              .m_codes = m2,
                              .v_codes = v2,

@@ -7,7 +7,7 @@
 #include "kernels/plain/lanes.h"
 #include "kernels/plain/mask.h"
 #include "kernels/plain/tile.h"
-#include "kernels/plain/vmath.h"
+#include "kernels/vmath.h"
 
 enum { BLOCK = PL_ATTENTION_BLOCK };
 

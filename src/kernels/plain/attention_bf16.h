@@ -4,7 +4,7 @@
  * attention.h; every chain is the same, to the bit.
  *
  * No sum is -0: it begins with +0, and what could vanish was rounded to zero
- * before (storage.h). So any pad is as good as -0. */
+ * before (halves.h). So any pad is as good as -0. */
 #ifndef PL_KERNELS_PLAIN_ATTENTION_BF16_H
 #define PL_KERNELS_PLAIN_ATTENTION_BF16_H
 

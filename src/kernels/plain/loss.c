@@ -5,7 +5,7 @@
 #include "kernels/plain/lanes.h"
 #include "kernels/plain/plain.h"
 #include "kernels/plain/share.h"
-#include "kernels/plain/vmath.h"
+#include "kernels/vmath.h"
 
 /* Exponentials are summed while they are in the first-level cache. */
 enum { CHUNK = 64 * LANES };

@@ -3,7 +3,7 @@
 #include "kernels/plain/convert.h"
 #include "kernels/plain/plain.h"
 #include "kernels/plain/share.h"
-#include "kernels/plain/vmath.h"
+#include "kernels/vmath.h"
 
 #include <float.h>
 #include <math.h>
@@ -55,21 +55,15 @@ void PL_K(clip)(const pl_clip *args, int ith, int nth)
     *args->skipped = norm - norm == 0.0 ? 0u : 1u;
 }
 
-void PL_K(clear)(const pl_clear *args, int ith, int nth)
-{
-    size_t begin, end;
-    share_elements(args->count, ith, nth, &begin, &end);
-    memset(args->x + begin, 0, (end - begin) * sizeof *args->x);
-}
-
 /* The step in float32, on elements from the first that each points to. */
 static void adamw_step(const pl_adamw *args, float *restrict w,
                        float *restrict g, float *restrict m, float *restrict v,
                        size_t count)
 {
     const pl_adamw a = *args;
+    const float clip = a.clip ? *a.clip : 1.0f;
     for (size_t i = 0; i < count; i++) {
-        const float grad = g[i] * a.clip;
+        const float grad = g[i] * clip;
         const float mean = m[i] + (grad - m[i]) * a.beta1_rest;
         const float square = v[i] * a.beta2 + grad * grad * a.beta2_rest;
         const float root = sqrtf(square) / a.root_correction + a.eps;
@@ -112,7 +106,7 @@ static void keep_bf16(uint16_t *restrict to, const float *restrict w,
                       const uint32_t *restrict words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const uint32_t u = float_bits(w[i]);
+        const uint32_t u = pl_float_bits(w[i]);
         const uint32_t number = u + (words[i] >> 16), nan = u | 0x400000u;
         uint32_t h = w[i] == w[i] ? number : nan;
         h = (h & 0x7fffffffu) < PL_BF16_LEAST ? h & 0x80000000u : h;
@@ -222,8 +216,12 @@ void PL_K(adamw)(const pl_adamw *args, int ith, int nth)
 {
     const size_t count = args->count;
     size_t begin, end;
+    share_elements(count, ith, nth, &begin, &end);
+    if (args->skipped && *args->skipped) {
+        memset(args->g + begin, 0, (end - begin) * sizeof *args->g);
+        return;
+    }
     if (!args->w_bf16 && !args->m_codes && !args->copy) {
-        share_elements(count, ith, nth, &begin, &end);
         adamw_step(args, args->w + begin, args->g + begin, args->m + begin,
                    args->v + begin, end - begin);
         return;

@@ -7,7 +7,7 @@
 #ifndef PL_KERNELS_PLAIN_VEC_H
 #define PL_KERNELS_PLAIN_VEC_H
 
-#include <string.h>
+#include "kernels/dialect.h"
 
 /* PL_NEON: this is the set neon; every 64-bit ARM has its instructions, so
  * that no macro of the compiler's tells it from base. */
@@ -27,22 +27,11 @@ enum { VL = 4 };
 
 typedef float vf __attribute__((vector_size(VL * sizeof(float))));
 
-#define PL_INLINE static inline __attribute__((always_inline))
 #if defined(__clang__)
 #define PL_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define PL_UNROLL _Pragma("GCC unroll 16")
 #endif
-
-/* a * b + c with one rounding where the set has it, with two elsewhere. */
-PL_INLINE float fma1(float a, float b, float c)
-{
-#if defined(__FMA__) || defined(PL_NEON)
-    return __builtin_fmaf(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
 
 PL_INLINE vf v_fma(vf a, vf b, vf c)
 {

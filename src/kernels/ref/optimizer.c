@@ -44,13 +44,6 @@ void pl_ref_clip(const pl_clip *args, int ith, int nth)
     *args->skipped = isfinite(norm) ? 0u : 1u;
 }
 
-void pl_ref_clear(const pl_clear *args, int ith, int nth)
-{
-    (void)nth;
-    for (size_t i = 0; i < args->count && ith == 0; i++)
-        args->x[i] = 0.0f;
-}
-
 /* The random word for the stochastic rounding of the call's element i. */
 static uint32_t word_of(const pl_adamw *args, pl_rounded what, size_t i)
 {
@@ -113,7 +106,7 @@ static float square_at(const pl_adamw *args, size_t i)
 /* One element; its moments go to *m and *v. */
 static void step_one(const pl_adamw *args, size_t i, float *m, float *v)
 {
-    const float g = args->g[i] * args->clip;
+    const float g = args->g[i] * (args->clip ? *args->clip : 1.0f);
     float w = args->w_bf16 ? pl_bf16_value(args->w_bf16[i]) : args->w[i];
     *m = mean_at(args, i);
     *v = square_at(args, i);
@@ -157,7 +150,12 @@ static void keep_codes(const pl_adamw *args, size_t first, size_t count,
 
 void pl_ref_adamw(const pl_adamw *args, int ith, int nth)
 {
+    const int skipped = args->skipped && *args->skipped;
     (void)nth;
+    for (size_t i = 0; i < args->count && ith == 0 && skipped; i++)
+        args->g[i] = 0.0f;
+    if (skipped)
+        return;
     if (ith)
         return;
     for (size_t first = 0; first < args->count; first += PL_QUANT_BLOCK) {

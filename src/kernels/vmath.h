@@ -12,38 +12,21 @@
  *          [1, 2^17) the worst have 4.0e-9 and 5.9e-9)
  * NaN gives NaN; exp1 is 0 below -104 and inf above 88.73, tanh1 keeps the sign
  * of zero and reaches +-1. tools/fit_vmath.py makes the constants. */
-#ifndef PL_KERNELS_PLAIN_VMATH_H
-#define PL_KERNELS_PLAIN_VMATH_H
+#ifndef PL_KERNELS_VMATH_H
+#define PL_KERNELS_VMATH_H
 
-#include "kernels/plain/vec.h"
-
-#include <math.h>
-#include <stdint.h>
-
-PL_INLINE uint32_t float_bits(float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-PL_INLINE float bits_float(uint32_t u)
-{
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
+#include "kernels/dialect.h"
 
 PL_INLINE float abs1(float x)
 {
-    return bits_float(float_bits(x) & 0x7fffffffu);
+    return pl_bits_float(pl_float_bits(x) & 0x7fffffffu);
 }
 
 /* |x| with the sign of s. */
 PL_INLINE float sign1(float x, float s)
 {
-    return bits_float((float_bits(x) & 0x7fffffffu) |
-                      (float_bits(s) & 0x80000000u));
+    return pl_bits_float((pl_float_bits(x) & 0x7fffffffu) |
+                         (pl_float_bits(s) & 0x80000000u));
 }
 
 /* e^x = 2^n e^r with n whole and |r| <= ln2 / 2: returns e^r. Adding 1.5 * 2^23
@@ -52,7 +35,7 @@ PL_INLINE float exp_rest1(float x, uint32_t *whole)
 {
     const float round = 12582912.0f;
     const float t = fma1(x, 1.44269502f, round), n = t - round;
-    *whole = float_bits(t) - float_bits(round);
+    *whole = pl_float_bits(t) - pl_float_bits(round);
     float r = fma1(n, -0.693145752f, x);
     r = fma1(n, -1.42860677e-06f, r);
     float q = 0.00138144672f;
@@ -73,7 +56,8 @@ PL_INLINE float exp1(float x)
     x = x < -105.0f ? -105.0f : x;
     const float p = exp_rest1(x, &n);
     const uint32_t low = (n + 256u) >> 1, high = n + 256u - low;
-    return p * bits_float((low - 1u) << 23) * bits_float((high - 1u) << 23);
+    return p * pl_bits_float((low - 1u) << 23) *
+           pl_bits_float((high - 1u) << 23);
 }
 
 /* e^x for x <= 88, with fewer steps: 0 where it would be denormal. */
@@ -82,7 +66,7 @@ PL_INLINE float exp_down1(float x)
     uint32_t n;
     x = x < -88.0f ? -88.0f : x; /* there 2^n is +0 */
     const float p = exp_rest1(x, &n);
-    return p * bits_float((n + 127u) << 23);
+    return p * pl_bits_float((n + 127u) << 23);
 }
 
 /* Small: x + x^3 q(x^2). Large: 1 - 2 / (e^2|x| + 1). */
@@ -144,8 +128,9 @@ PL_INLINE float sum1(float a, float b, float *lost)
  * added to the small ones, and rounded once with them at the end. */
 PL_INLINE float log_sum1(float max, float sum, float minus)
 {
-    const uint32_t root_half = 0x3f3504f3u, away = float_bits(sum) - root_half;
-    const float f = bits_float(root_half + (away & 0x7fffffu)) - 1.0f;
+    const uint32_t root_half = 0x3f3504f3u,
+                   away = pl_float_bits(sum) - root_half;
+    const float f = pl_bits_float(root_half + (away & 0x7fffffu)) - 1.0f;
     const float n = (float)((int32_t)away >> 23);
     float q = 0.0674508736f;
     q = fma1(q, f, -0.117912889f);

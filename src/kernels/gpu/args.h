@@ -1,0 +1,189 @@
+/* args.h: what a launch is told, read by the host and by all three compilers of
+ * the kernels. Members of 8 bytes stand first, so that no compiler pads. An
+ * address of 0 is an argument that isn't there. */
+#ifndef PL_KERNELS_GPU_ARGS_H
+#define PL_KERNELS_GPU_ARGS_H
+
+#include "kernels/dialect.h"
+
+/* A mask (kernels.h): `key` is the second word of its key. */
+typedef struct gpu_dropout {
+    uint32_t threshold;
+    float scale;
+    uint32_t seed, step, key, sequence;
+} gpu_dropout;
+
+/* Bits of gpu_gemm.vector: fours of a, b and c, and of what the epilogue reads
+ * and writes, can be accessed at once. */
+enum { GPU_VECTOR_A = 1, GPU_VECTOR_B = 2, GPU_VECTOR_C = 4 };
+
+typedef struct gpu_gemm {
+    uint64_t a, b, c, bias, x, y;
+    uint32_t M, N, K, a_ld, b_ld, c_row;
+    uint32_t start, epilogue, tanh, row, T, position;
+    uint32_t a_storage, a_round, b_storage, b_round, c_storage, x_storage,
+        y_storage;
+    uint32_t flush; /* a bf16 product: of a bias, what pl_sum_start leaves */
+    uint32_t vector, unused;
+    gpu_dropout dropout;
+} gpu_gemm;
+
+/* y[c * rows + r] = x[r * ld + c], elements of `bytes` bytes. */
+typedef struct gpu_transpose {
+    uint64_t y, x;
+    uint32_t rows, columns, ld, bytes;
+} gpu_transpose;
+
+typedef struct gpu_column_sum {
+    uint64_t sum, x;
+    uint32_t rows, C, x_storage, unused;
+} gpu_column_sum;
+
+typedef struct gpu_embed {
+    uint64_t x, tokens, positions, wte, wpe;
+    uint32_t token_stride, rows, T, C, position, wte_storage, wpe_storage,
+        unused;
+    gpu_dropout dropout;
+} gpu_embed;
+
+typedef struct gpu_embed_bwd {
+    uint64_t dwte, dwpe, dx, tokens;
+    uint32_t token_stride, rows, T, C;
+    gpu_dropout dropout;
+} gpu_embed_bwd;
+
+/* Both norms: rmsnorm's stats have one number per row and it has no bias. */
+typedef struct gpu_norm {
+    uint64_t y, stats, x, weight, bias;
+    uint32_t rows, C, y_storage, vector;
+} gpu_norm;
+
+typedef struct gpu_norm_bwd {
+    uint64_t dx, dweight, dbias, dy, x, stats, weight;
+    uint32_t rows, C, accumulate, dy_storage, vector, unused;
+} gpu_norm_bwd;
+
+typedef struct gpu_attention {
+    uint64_t out, lse, q, k, v, positions;
+    uint32_t q_row, kv_row, B, queries, keys, first, H, KV, D;
+    uint32_t qkv_storage, out_storage, vector;
+    float scale;
+    uint32_t unused;
+    gpu_dropout dropout;
+} gpu_attention;
+
+typedef struct gpu_attention_bwd {
+    uint64_t dqkv, dout, qkv, out, lse, delta;
+    uint32_t B, T, H, KV, D;
+    uint32_t qkv_storage, out_storage, dout_storage, dqkv_storage, vector;
+    float scale;
+    uint32_t unused;
+    gpu_dropout dropout;
+} gpu_attention_bwd;
+
+typedef struct gpu_gelu {
+    uint64_t y, x, count;
+    uint32_t tanh, y_storage, x_storage, unused;
+} gpu_gelu;
+
+typedef struct gpu_drop {
+    uint64_t y, x;
+    uint32_t rows, T, C, y_storage;
+    gpu_dropout dropout;
+} gpu_drop;
+
+/* Elements of `bytes` bytes. */
+typedef struct gpu_copy {
+    uint64_t y, x;
+    uint32_t rows, C, y_row, x_row, bytes, unused;
+} gpu_copy;
+
+/* Of add, move and clear. */
+typedef struct gpu_floats {
+    uint64_t y, x, count;
+} gpu_floats;
+
+typedef struct gpu_cross_entropy {
+    uint64_t logits, loss, tokens;
+    uint32_t token_stride, first, rows, T, V, storage, vector;
+    float scale;
+} gpu_cross_entropy;
+
+typedef struct gpu_loss_sum {
+    uint64_t sums, loss;
+    uint32_t sequences, T;
+} gpu_loss_sum;
+
+typedef struct gpu_sumsq {
+    uint64_t partial, x, count;
+} gpu_sumsq;
+
+/* Doubles travel as their bits. */
+typedef struct gpu_clip {
+    uint64_t grad_norm, clip, skipped, partial, count, loss_scale;
+    float grad_clip;
+    uint32_t unused;
+} gpu_clip;
+
+typedef struct gpu_adamw {
+    uint64_t w, g, m, v, m_scales, v_scales, copy, clip, skipped, first, count;
+    float keep, beta1_rest, beta2, beta2_rest, step_size, root_correction, eps;
+    uint32_t w_storage, copy_storage, seed, step, tensor;
+} gpu_adamw;
+
+/* What measures a device: `rounds` of independent multiply-adds, or reads. */
+typedef struct gpu_probe {
+    uint64_t y, x, count;
+    uint32_t rounds, unused;
+} gpu_probe;
+
+/* All kernels: name, items of a group, argument. */
+#define PL_GPU_KERNELS(X)                                                      \
+    X(gemm_nn, 256, gpu_gemm)                                                  \
+    X(gemm_tn, 256, gpu_gemm)                                                  \
+    X(gemm_tt, 256, gpu_gemm)                                                  \
+    X(gemm_nn_stored, 256, gpu_gemm)                                           \
+    X(gemm_tn_stored, 256, gpu_gemm)                                           \
+    X(gemm_tt_stored, 256, gpu_gemm)                                           \
+    X(gemm_nn_any, 64, gpu_gemm)                                               \
+    X(gemm_nt_any, 64, gpu_gemm)                                               \
+    X(gemm_tn_any, 64, gpu_gemm)                                               \
+    X(gemm_tt_any, 64, gpu_gemm)                                               \
+    X(gemm_nn_thin, 128, gpu_gemm)                                             \
+    X(gemm_nt_thin, 128, gpu_gemm)                                             \
+    X(transpose, 256, gpu_transpose)                                           \
+    X(column_sum, 256, gpu_column_sum)                                         \
+    X(embed, 256, gpu_embed)                                                   \
+    X(embed_dwte, 256, gpu_embed_bwd)                                          \
+    X(embed_dwpe, 256, gpu_embed_bwd)                                          \
+    X(layernorm, 256, gpu_norm)                                                \
+    X(layernorm_dx, 256, gpu_norm_bwd)                                         \
+    X(layernorm_dw, 256, gpu_norm_bwd)                                         \
+    X(rmsnorm, 256, gpu_norm)                                                  \
+    X(rmsnorm_dx, 256, gpu_norm_bwd)                                           \
+    X(rmsnorm_dw, 256, gpu_norm_bwd)                                           \
+    X(attention, 256, gpu_attention)                                           \
+    X(attention_wide, 256, gpu_attention)                                      \
+    X(attention_any, 256, gpu_attention)                                       \
+    X(attention_few, 256, gpu_attention)                                       \
+    X(attention_delta, 256, gpu_attention_bwd)                                 \
+    X(attention_dq, 256, gpu_attention_bwd)                                    \
+    X(attention_dkv, 256, gpu_attention_bwd)                                   \
+    X(attention_dq_any, 256, gpu_attention_bwd)                                \
+    X(attention_dkv_any, 256, gpu_attention_bwd)                               \
+    X(gelu, 256, gpu_gelu)                                                     \
+    X(drop, 256, gpu_drop)                                                     \
+    X(copy, 256, gpu_copy)                                                     \
+    X(add, 256, gpu_floats)                                                    \
+    X(move, 256, gpu_floats)                                                   \
+    X(clear, 256, gpu_floats)                                                  \
+    X(cross_entropy, 256, gpu_cross_entropy)                                   \
+    X(loss_sum, 64, gpu_loss_sum)                                              \
+    X(sumsq, 256, gpu_sumsq)                                                   \
+    X(clip, 64, gpu_clip)                                                      \
+    X(adamw, 256, gpu_adamw)                                                   \
+    X(adamw_codes, 256, gpu_adamw)                                             \
+    X(probe_flops, 256, gpu_probe)                                             \
+    X(probe_reads, 256, gpu_probe)
+
+#endif

@@ -1,0 +1,56 @@
+/* emulated.h: what kernels/gpu/gpu.h means where every work-item is a fibre of
+ * this program (emulator.c). An address is a pointer. */
+#ifndef PL_TESTS_GPU_EMULATED_H
+#define PL_TESTS_GPU_EMULATED_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PL_EMULATED 1
+
+typedef struct __attribute__((aligned(16))) float4 {
+    float x, y, z, w;
+} float4;
+typedef struct __attribute__((aligned(16))) uint4 {
+    uint32_t x, y, z, w;
+} uint4;
+typedef struct __attribute__((aligned(8))) uint2 {
+    uint32_t x, y;
+} uint2;
+
+/* Who is running. */
+typedef struct emulated_item {
+    uint32_t id, group, group_y;
+} emulated_item;
+
+extern emulated_item emulated;
+
+/* Looks at an access, and returns p. */
+void *emulated_global(const void *p, size_t bytes, int writes, int line);
+void *emulated_local(const void *p, size_t bytes, int writes, int line);
+void emulated_barrier(int line);
+
+#define KERNEL(name, items, type) void emulated_##name(const type g)
+#define GLOBAL
+#define LOCAL static
+#define LOCAL_PTR
+#define ALIGNED_16 __attribute__((aligned(16)))
+#define BARRIER()  emulated_barrier(__LINE__)
+#define ITEM       emulated.id
+#define GROUP      emulated.group
+#define GROUP_Y    emulated.group_y
+#define UNROLL
+#define NO_UNROLL
+#define MAKE4(a, b, c, d)       ((float4){ a, b, c, d })
+#define MAKE_WORDS4(a, b, c, d) ((uint4){ a, b, c, d })
+#define MAKE_WORDS2(a, b)       ((uint2){ a, b })
+#define AT(type, address)       ((type *)(uintptr_t)(address))
+#define READ(p)                 (*(__typeof__(p))emulated_global(p, sizeof *(p), 0, __LINE__))
+#define WRITE(p, value)                                                        \
+    (*(__typeof__(p))emulated_global(p, sizeof *(p), 1, __LINE__) = (value))
+#define TAKE(p) (*(__typeof__(p))emulated_local(p, sizeof *(p), 0, __LINE__))
+#define PUT(p, value)                                                          \
+    (*(__typeof__(p))emulated_local(p, sizeof *(p), 1, __LINE__) = (value))
+
+#endif
