@@ -1,4 +1,4 @@
-/* cpu_steps.h: from a step of the list to a call of a kernel. Private to
+/* cpu_steps.h: a step on the processor, this thread's share of it. Private to
  * device/cpu.c. */
 #ifndef PL_DEVICE_CPU_STEPS_H
 #define PL_DEVICE_CPU_STEPS_H

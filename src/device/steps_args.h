@@ -1,12 +1,11 @@
-/* cpu_args.h: a step's arguments as kernels take them. Private to the files
+/* steps_args.h: a step's arguments as kernels take them. Private to the files
  * that fill in kernels' structs. */
-#ifndef PL_DEVICE_CPU_ARGS_H
-#define PL_DEVICE_CPU_ARGS_H
+#ifndef PL_DEVICE_STEPS_ARGS_H
+#define PL_DEVICE_STEPS_ARGS_H
 
-#include "device/cpu_context.h"
-#include "device/device.h"
+#include "device/steps.h"
 
-typedef const cpu_context cx;
+typedef const pl_steps_context cx;
 
 /* The memory of argument i, from its first row on; NULL where absent. */
 static inline void *arg(cx *c, const pl_step *step, int i)
@@ -34,7 +33,7 @@ static inline pl_storage storage_of(cx *c, const pl_step *step, int i)
 
 static inline const pl_controls *controls_of(cx *c)
 {
-    return c->memory[c->graph->controls];
+    return c->controls;
 }
 
 static inline int has(const pl_step *step, int i)

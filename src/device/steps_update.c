@@ -1,18 +1,18 @@
-/* cpu_update.c: see cpu_update.h. */
-#include "device/cpu_update.h"
-#include "device/cpu_args.h"
+/* steps_update.c: see steps_update.h. */
+#include "device/steps_update.h"
+#include "device/steps_args.h"
 
 #include <math.h>
 
-void pl_cpu_sumsq(cx *c, const pl_step *s, int ith, int nth)
+void pl_steps_sumsq(cx *c, const pl_step *s)
 {
     pl_sumsq a = { .partial = arg(c, s, PL_ARG_SUMSQ_PARTIAL),
                    .x = arg(c, s, PL_ARG_SUMSQ_G),
                    .count = s->rows };
-    c->kernels.sumsq(&a, ith, nth);
+    c->calls->sumsq(c->worker, &a);
 }
 
-void pl_cpu_clip(cx *c, const pl_step *s, int ith, int nth)
+void pl_steps_clip(cx *c, const pl_step *s)
 {
     const pl_controls *controls = controls_of(c);
     pl_outcome *outcome = arg(c, s, PL_ARG_CLIP_OUTCOME);
@@ -25,7 +25,7 @@ void pl_cpu_clip(cx *c, const pl_step *s, int ith, int nth)
         .loss_scale = controls->loss_scale,
         .grad_clip = controls->grad_clip,
     };
-    c->kernels.clip(&a, ith, nth);
+    c->calls->clip(c->worker, &a);
 }
 
 static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
@@ -52,7 +52,7 @@ static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
         a->copy_storage = storage_of(c, s, PL_ARG_ADAMW_COPY);
 }
 
-void pl_cpu_adamw(cx *c, const pl_step *s, int ith, int nth)
+void pl_steps_adamw(cx *c, const pl_step *s)
 {
     const pl_controls *controls = controls_of(c);
     const pl_outcome *outcome = arg(c, s, PL_ARG_ADAMW_OUTCOME);
@@ -76,22 +76,22 @@ void pl_cpu_adamw(cx *c, const pl_step *s, int ith, int nth)
         .tensor = (uint32_t)s->tensor,
     };
     fill_adamw(c, s, &a);
-    c->kernels.adamw(&a, ith, nth);
+    c->calls->adamw(c->worker, &a);
 }
 
 /* Digit d of the kept sums is that of 2^d groups. */
-void pl_cpu_add(cx *c, const pl_step *s, int ith, int nth)
+void pl_steps_add(cx *c, const pl_step *s)
 {
     const size_t at = controls_of(c)->digit * s->rows;
     pl_add a = { arg(c, s, PL_ARG_ADD_G), arg_from(c, s, PL_ARG_ADD_SUMS, at),
                  s->rows };
-    c->kernels.add(&a, ith, nth);
+    c->calls->add(c->worker, &a);
 }
 
-void pl_cpu_move(cx *c, const pl_step *s, int ith, int nth)
+void pl_steps_move(cx *c, const pl_step *s)
 {
     const size_t at = controls_of(c)->digit * s->rows;
     pl_move a = { arg_from(c, s, PL_ARG_MOVE_SUMS, at),
                   arg(c, s, PL_ARG_MOVE_G), s->rows };
-    c->kernels.move(&a, ith, nth);
+    c->calls->move(c->worker, &a);
 }
