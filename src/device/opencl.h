@@ -1,0 +1,15 @@
+/* opencl.h: cards by OpenCL 1.2, of any maker that has a driver for it. */
+#ifndef PL_DEVICE_OPENCL_H
+#define PL_DEVICE_OPENCL_H
+
+#include "device/gpu.h"
+
+extern const pl_gpu_kind pl_device_opencl;
+extern const pl_gpu_api pl_opencl_api;
+
+/* The device with number `number` among those that OpenCL lists, or, below 0,
+ * the first card among them that isn't a processor. */
+PL_MUST_CHECK pl_status pl_opencl_describe(pl_device_info *info, int number,
+                                           pl_error *err);
+
+#endif
