@@ -106,6 +106,7 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
     C(PL_OPTIMIZER_STATE_8BIT, "8bit")
 #define PL_CHOICES_device(C)                                                   \
     C(PL_DEVICE_WISH_AUTO, "auto") C(PL_DEVICE_WISH_CPU, "cpu")                \
+    C(PL_DEVICE_WISH_OPENCL, "opencl") C(PL_DEVICE_WISH_OPENCL_N, "opencl:N")  \
     C(PL_DEVICE_WISH_CUDA, "cuda") C(PL_DEVICE_WISH_CUDA_N, "cuda:N")          \
     C(PL_DEVICE_WISH_MPS, "mps")
 #define PL_CHOICES_dtype(C)                                                    \

@@ -1,15 +1,9 @@
 /* choose.c: the list of devices. */
 #include "device/choose.h"
 #include "device/cpu.h"
+#include "device/opencl.h"
 
 #include <stddef.h>
-
-static const struct {
-    pl_device_choice wish;
-    const pl_device_kind *kind;
-} kinds[] = {
-    { PL_DEVICE_WISH_CPU, &pl_device_cpu },
-};
 
 /* Tests only. */
 static const pl_device_kind *only;
@@ -19,17 +13,11 @@ void pl_device_choose_only(const pl_device_kind *kind)
     only = kind;
 }
 
-static const pl_device_kind *find(const pl_device_wish *device)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (device->kind == kinds[i].wish)
-            return kinds[i].kind;
-    return NULL;
-}
-
 int pl_device_is_here(const pl_device_wish *device)
 {
-    return device->kind == PL_DEVICE_WISH_AUTO || find(device) != NULL;
+    return device->kind != PL_DEVICE_WISH_CUDA &&
+           device->kind != PL_DEVICE_WISH_CUDA_N &&
+           device->kind != PL_DEVICE_WISH_MPS;
 }
 
 static size_t threads_of(const pl_config *config)
@@ -40,10 +28,16 @@ static size_t threads_of(const pl_config *config)
 pl_status pl_device_choose(pl_device_info *info, const pl_config *config,
                            pl_error *err)
 {
-    const pl_device_kind *kind = only ? only : find(&config->device);
-    if (!kind)
-        kind = &pl_device_cpu;
-    return kind->describe(info, threads_of(config), err);
+    if (only)
+        return only->describe(info, threads_of(config), err);
+    switch (config->device.kind) {
+    case PL_DEVICE_WISH_OPENCL:
+        return pl_opencl_describe(info, -1, err);
+    case PL_DEVICE_WISH_OPENCL_N:
+        return pl_opencl_describe(info, config->device.number, err);
+    default:
+        return pl_device_choose_host(info, config, err);
+    }
 }
 
 pl_status pl_device_choose_host(pl_device_info *info, const pl_config *config,

@@ -238,6 +238,12 @@ static void run_matmul_t(cx *c, const pl_step *s)
                                                             PL_ARG_MATMUL_T_FC),
                                     .row = s->cols };
     give_scratch(c, &a);
+    if (has(s, PL_ARG_MATMUL_T_SCRATCH)) {
+        const pl_extent room =
+            c->graph->buffers[s->args[PL_ARG_MATMUL_T_SCRATCH].buffer].shape;
+        a.scratch = arg(c, s, PL_ARG_MATMUL_T_SCRATCH);
+        a.scratch_floats = room.rows * room.cols;
+    }
     c->calls->gemm(c->worker, &a);
 }
 

@@ -154,3 +154,14 @@ pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
     return pl_build_buffer(b, layer, "attention.scratch", PL_CLASS_TRANSIENT,
                            PL_F32, room.rows, room.cols);
 }
+
+void pl_build_product_scratch(builder *b, int layer, pl_step *step)
+{
+    const pl_extent room = pl_device_scratch(&b->gpt->layout.device, step,
+                                             b->gpt->layout.dtype);
+    if (room.rows)
+        pl_step_arg(step, PL_ARG_MATMUL_T_SCRATCH,
+                    pl_build_buffer(b, layer, "product.scratch",
+                                    PL_CLASS_TRANSIENT, PL_F32, room.rows,
+                                    room.cols));
+}

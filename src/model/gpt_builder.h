@@ -137,6 +137,9 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
 pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
                               pl_buffer_id result);
 
+/* What the device wants beside a MATMUL_T whose constants are set. */
+void pl_build_product_scratch(builder *b, int layer, pl_step *step);
+
 /* ---- gpt_block.c: what the tables say ---- */
 
 /* The stages whose output a level keeps: bits. */

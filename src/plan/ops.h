@@ -196,7 +196,8 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(MATMUL_T, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))      \
     A(MATMUL_T, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * inner))      \
     A(MATMUL_T, W, "w", PL_READ, PL_NEEDED, PL_IS_STORED, (inner * cols))      \
-    A(MATMUL_T, FC, "fc", PL_READ, PL_OPTIONAL, PL_IS_STORED, (rows * cols))
+    A(MATMUL_T, FC, "fc", PL_READ, PL_OPTIONAL, PL_IS_STORED, (rows * cols))   \
+    A(MATMUL_T, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
 /* dw[inner, cols] += x[rows, inner]^T dy[rows, cols] */
 #define PL_ARGS_MATMUL_DW(A)                                                   \
