@@ -5,10 +5,10 @@
 set(parts
     kernels/dialect.h base/philox.h kernels/halves.h kernels/vmath.h
     kernels/gelu.h
-    kernels/gpu/gpu.h kernels/gpu/args.h kernels/gpu/memory.h
-    kernels/gpu/lanes.h kernels/gpu/double.h
+    kernels/gpu/words.clh kernels/gpu/args.h kernels/gpu/memory.clh
+    kernels/gpu/lanes.clh kernels/gpu/double.clh
     kernels/gpu/gemm.cl kernels/gpu/layernorm.cl kernels/gpu/rmsnorm.cl
-    kernels/gpu/attention.h kernels/gpu/attention.cl
+    kernels/gpu/attention.clh kernels/gpu/attention.cl
     kernels/gpu/attention_bwd.cl kernels/gpu/loss.cl kernels/gpu/embed.cl
     kernels/gpu/elementwise.cl kernels/gpu/add.cl kernels/gpu/optimizer.cl)
 

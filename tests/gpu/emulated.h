@@ -1,5 +1,5 @@
-/* emulated.h: what kernels/gpu/gpu.h means where every work-item is a fibre of
- * this program (emulator.c). An address is a pointer. */
+/* emulated.h: what kernels/gpu/words.clh means where every work-item is a fibre
+ * of this program (emulator.c). An address is a pointer, or bank and offset. */
 #ifndef PL_TESTS_GPU_EMULATED_H
 #define PL_TESTS_GPU_EMULATED_H
 
@@ -31,6 +31,9 @@ void *emulated_global(const void *p, size_t bytes, int writes, int line);
 void *emulated_local(const void *p, size_t bytes, int writes, int line);
 void emulated_barrier(int line);
 
+/* A pointer as it is, or bank + 1 in its upper 16 bits: where that is. */
+void *emulated_at(uint64_t address);
+
 #define KERNEL(name, items, type) void emulated_##name(const type g)
 #define GLOBAL
 #define LOCAL static
@@ -45,12 +48,13 @@ void emulated_barrier(int line);
 #define MAKE4(a, b, c, d)       ((float4){ a, b, c, d })
 #define MAKE_WORDS4(a, b, c, d) ((uint4){ a, b, c, d })
 #define MAKE_WORDS2(a, b)       ((uint2){ a, b })
-#define AT(type, address)       ((type *)(uintptr_t)(address))
-#define READ(p)                 (*(__typeof__(p))emulated_global(p, sizeof *(p), 0, __LINE__))
-#define WRITE(p, value)                                                        \
-    (*(__typeof__(p))emulated_global(p, sizeof *(p), 1, __LINE__) = (value))
-#define TAKE(p) (*(__typeof__(p))emulated_local(p, sizeof *(p), 0, __LINE__))
-#define PUT(p, value)                                                          \
-    (*(__typeof__(p))emulated_local(p, sizeof *(p), 1, __LINE__) = (value))
+#define AT(type, address)       ((type *)emulated_at(address))
+
+#define LOOK(look, p, writes)                                                  \
+    (*(__typeof__(p))look(p, sizeof *(p), writes, __LINE__))
+#define READ(p)         LOOK(emulated_global, p, 0)
+#define WRITE(p, value) (LOOK(emulated_global, p, 1) = (value))
+#define TAKE(p)         LOOK(emulated_local, p, 0)
+#define PUT(p, value)   (LOOK(emulated_local, p, 1) = (value))
 
 #endif

@@ -1,8 +1,8 @@
 /* emulator.c: see emulator.h. Fibres are switched by a few instructions of our
  * own where we have them, by ucontext elsewhere. */
 #include "gpu/emulator.h"
-#include "kernels/gpu/args.h"
 #include "gpu/emulated.h"
+#include "kernels/gpu/args.h"
 #include "support/sanitized.h"
 
 #include <stdarg.h>
@@ -18,6 +18,15 @@
 emulated_item emulated;
 emulator_options emulator = { .is_checked = 1 };
 emulator_count emulator_total;
+unsigned char *emulator_banks[EMULATOR_BANKS];
+
+void *emulated_at(uint64_t address)
+{
+    const uint64_t bank = address >> 48;
+    if (bank == 0 || bank > EMULATOR_BANKS)
+        return (void *)(uintptr_t)address;
+    return emulator_banks[bank - 1] + (address & 0xffffffffffffu);
+}
 
 enum { MOST_ITEMS = 256, STACK_BYTES = SANITIZED_ADDRESS ? 262144 : 65536 };
 
@@ -191,7 +200,8 @@ static word *find(word *table, size_t size, uintptr_t at, uint64_t now)
 static int meets(uint32_t other, uint32_t then, uint32_t who)
 {
     return other && other != who &&
-           (then == epoch || (other - 1) / MOST_ITEMS != (who - 1) / MOST_ITEMS);
+           (then == epoch ||
+            (other - 1) / MOST_ITEMS != (who - 1) / MOST_ITEMS);
 }
 
 static void look(word *w, uint32_t who, int writes, int line, const char *where)

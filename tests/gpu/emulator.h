@@ -33,6 +33,10 @@ typedef struct emulator_options {
 } emulator_options;
 
 extern emulator_options emulator;
+
+/* Memory that addresses with a bank in them mean. */
+enum { EMULATOR_BANKS = 4 };
+extern unsigned char *emulator_banks[EMULATOR_BANKS];
 extern emulator_count emulator_total;
 
 /* Runs all groups of a kernel of PL_GPU_KERNELS. Returns NULL, or what it did

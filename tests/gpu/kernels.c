@@ -1,5 +1,5 @@
 /* kernels.c: kernels/gpu as C, for the emulator: the text that a GPU's compiler
- * gets, behind what gpu.h means here. */
+ * gets, behind what words.clh means here. */
 #include "gpu/emulated.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"

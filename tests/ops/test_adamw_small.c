@@ -293,7 +293,7 @@ static void many_small_steps_add_up(void **unused)
     for (uint32_t step = 0; step < STEPS; step++) {
         pl_adamw a = make_args(&at, &s);
         a.keep = a.root_correction = a.beta2 = 1;
-    a.clip = NULL;
+        a.clip = NULL;
         a.beta1_rest = a.beta2_rest = a.eps = 0;
         a.step_size = 1e-4f;
         a.step = step;

@@ -1,5 +1,5 @@
 /* add.cl: sums of groups, and zeros. */
-#include "kernels/gpu/memory.h"
+#include "kernels/gpu/memory.clh"
 
 KERNEL(add, 256, gpu_floats)
 {

@@ -1,10 +1,10 @@
-/* attention.cl: causal attention by tiles (attention.h). The rows' true maxima
+/* attention.cl: causal attention by tiles (attention.clh). The rows' true maxima
  * are found first, then the scores are computed again: the softmax is the plain
  * one, and its sums have the canonical order. A tile of queries has 64 of them,
  * or 16 where there are few, as in decoding; heads of more than 64 channels
  * take twice as many at a time, and heads of more than 128 several groups, each
  * with its own part of the channels. */
-#include "kernels/gpu/attention.h"
+#include "kernels/gpu/attention.clh"
 
 /* The larger of 4 scores of each row that its query sees. */
 PL_INLINE void att_largest(float most[4], float s[4][4], uint32_t position,

@@ -1,7 +1,7 @@
-/* attention_bwd.cl: the gradients of attention by tiles (attention.h): dq by one
+/* attention_bwd.cl: the gradients of attention by tiles (attention.clh): dq by one
  * kernel over keys, dk and dv by another one over queries, so that every sum
  * has one writer. Both compute scores and dP again. */
-#include "kernels/gpu/attention.h"
+#include "kernels/gpu/attention.clh"
 
 /* delta = LANES(d) dout * out, for rows (b, h, t). */
 KERNEL(attention_delta, 256, gpu_attention_bwd)

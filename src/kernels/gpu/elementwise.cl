@@ -1,6 +1,6 @@
 /* elementwise.cl: GELU, dropout alone, copies, and what measures the device. */
 #include "kernels/gelu.h"
-#include "kernels/gpu/memory.h"
+#include "kernels/gpu/memory.clh"
 
 KERNEL(gelu, 256, gpu_gelu)
 {

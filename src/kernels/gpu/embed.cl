@@ -2,7 +2,7 @@
  * the first row of a token and adds all later rows of it, in ascending order;
  * it looks for them itself, since reading all tokens is cheap beside the
  * products. */
-#include "kernels/gpu/memory.h"
+#include "kernels/gpu/memory.clh"
 
 KERNEL(embed, 256, gpu_embed)
 {

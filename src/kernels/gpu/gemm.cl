@@ -22,7 +22,7 @@
  * Tails in k are padded with -0 in A and +0 in B, whose product, -0, changes no
  * sum. */
 #include "kernels/gelu.h"
-#include "kernels/gpu/memory.h"
+#include "kernels/gpu/memory.clh"
 
 enum {
     GEMM_DEPTH = 8, /* of a stage */

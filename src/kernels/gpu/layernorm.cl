@@ -1,6 +1,6 @@
 /* layernorm.cl: rows by lanes; the parameters' gradients by columns, 32 of them
  * in a group, whose items all read and whose first 32 add. */
-#include "kernels/gpu/lanes.h"
+#include "kernels/gpu/lanes.clh"
 
 enum { NORM_WIDE = 32, NORM_TALL = 64 };
 

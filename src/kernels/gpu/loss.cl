@@ -1,7 +1,7 @@
 /* loss.cl: cross entropy and its gradient, rows by lanes, in three passes:
  * maximum, sum, gradient. Exponentials are taken twice, not stored. */
-#include "kernels/gpu/double.h"
-#include "kernels/gpu/lanes.h"
+#include "kernels/gpu/double.clh"
+#include "kernels/gpu/lanes.clh"
 #include "kernels/vmath.h"
 
 KERNEL(cross_entropy, 256, gpu_cross_entropy)

@@ -1,6 +1,6 @@
 /* optimizer.cl: the gradient's norm by blocks, clipping, and AdamW. */
-#include "kernels/gpu/double.h"
-#include "kernels/gpu/memory.h"
+#include "kernels/gpu/double.clh"
+#include "kernels/gpu/memory.clh"
 #include "kernels/vmath.h"
 
 /* ---- the norm ---- */

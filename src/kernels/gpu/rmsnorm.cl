@@ -1,5 +1,5 @@
 /* rmsnorm.cl: as layernorm.cl, without a mean and without a bias. */
-#include "kernels/gpu/lanes.h"
+#include "kernels/gpu/lanes.clh"
 
 KERNEL(rmsnorm, 256, gpu_norm)
 {
