@@ -1,0 +1,270 @@
+/* selftest.c: see selftest.h. Both sides begin with the same arena, run one op
+ * (selftest_cases.h), and must end with the same bytes. */
+#include "device/selftest.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "device/selftest_cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BYTES = PL_SELFTEST_ARENA_BYTES };
+
+typedef struct sides {
+    const pl_gpu_api *api;
+    pl_gpu *card;
+    pl_kernels kernels;
+    unsigned char *host, *back; /* BYTES each; what the card did */
+} sides;
+
+/* ---- calls ---- */
+
+#define CALLS(op)                                                              \
+    static void ignore_##op(void *worker, const pl_##op *args)                 \
+    {                                                                          \
+        (void)worker, (void)args;                                              \
+    }                                                                          \
+    static void host_##op(void *worker, const pl_##op *args)                   \
+    {                                                                          \
+        ((const sides *)worker)->kernels.op(args, 0, 1);                       \
+    }                                                                          \
+    static void card_##op(void *stream, const pl_##op *args)                   \
+    {                                                                          \
+        pl_gpu_##op(stream, args);                                             \
+    }
+PL_KERNEL_TABLE(CALLS)
+
+#define IGNORE_ENTRY(op) .op = ignore_##op,
+#define HOST_ENTRY(op)   .op = host_##op,
+#define CARD_ENTRY(op)   .op = card_##op,
+static const pl_steps_calls ignored = { PL_KERNEL_TABLE(IGNORE_ENTRY) },
+                            on_host = { PL_KERNEL_TABLE(HOST_ENTRY) },
+                            on_card = { PL_KERNEL_TABLE(CARD_ENTRY) };
+
+static pl_status launch(void *context, const pl_gpu_launch *it, pl_error *err)
+{
+    const sides *s = context;
+    return s->api->launch(s->card, it, err);
+}
+
+/* ---- the arena, there and back ---- */
+
+static pl_status send(sides *s, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (size_t at = 0; at < BYTES && !status; at += PL_GPU_SLICE_BYTES) {
+        memcpy(s->api->slice(s->card, 0), s->host + at, PL_GPU_SLICE_BYTES);
+        status = s->api->copy_in(s->card, 0, 0, at, PL_GPU_SLICE_BYTES, err);
+        if (!status)
+            status = s->api->wait(s->card, 0, err);
+    }
+    return status;
+}
+
+static pl_status fetch(sides *s, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (size_t at = 0; at < BYTES && !status; at += PL_GPU_SLICE_BYTES) {
+        status = s->api->copy_out(s->card, 0, 0, at, PL_GPU_SLICE_BYTES, err);
+        if (!status)
+            status = s->api->wait(s->card, 0, err);
+        if (!status)
+            memcpy(s->back + at, s->api->slice(s->card, 0), PL_GPU_SLICE_BYTES);
+    }
+    return status;
+}
+
+/* ---- one case ---- */
+
+static pl_status compare(sides *s, const pl_selftest_row *row,
+                         pl_storage storage, pl_selftest_case *out,
+                         pl_error *err)
+{
+    static const char *const names[] = { [PL_STORE_F32] = "float32",
+                                         [PL_STORE_BF16] = "bfloat16",
+                                         [PL_STORE_F16] = "float16" };
+    pl_gpu_stream stream = { .context = s, .launch = launch, .err = err };
+    const pl_selftest_side fill = { .base = s->host,
+                                    .fills = 1,
+                                    .seed = 1,
+                                    .calls = &ignored,
+                                    .storage = storage };
+    pl_selftest_side side = fill;
+    memset(s->host, 0, BYTES);
+    row->run(&side);
+    pl_status status = send(s, err);
+    side = fill;
+    side.fills = 0;
+    side.calls = &on_card;
+    side.worker = &stream;
+    side.base = (unsigned char *)(uintptr_t)((uint64_t)1 << 48); /* bank 0 */
+    if (!status) {
+        row->run(&side);
+        status = stream.status;
+    }
+    if (!status)
+        status = fetch(s, err);
+    if (status)
+        return status;
+    side = fill;
+    side.fills = 0;
+    side.calls = &on_host;
+    side.worker = s;
+    row->run(&side);
+    *out = (pl_selftest_case){ .op = row->op,
+                               .what = row->what,
+                               .storage = names[storage] };
+    for (size_t i = 0; i < side.used; i++)
+        if (i < side.scratch_first || i >= side.scratch_end) {
+            out->bytes++;
+            out->different += s->host[i] != s->back[i];
+        }
+    return PL_OK;
+}
+
+static pl_status compare_all(sides *s, pl_selftest_result *result,
+                             const pl_selftest_wish *wish, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < pl_selftest_row_count; i++) {
+        const pl_selftest_row *row = &pl_selftest_rows[i];
+        const int storages = row->in_storages ? PL_SELFTEST_STORAGES : 1;
+        for (int k = 0; k < storages && !status; k++) {
+            pl_selftest_case it;
+            status = compare(s, row, (pl_storage)k, &it, err);
+            if (status)
+                return status;
+            result->cases++;
+            result->bytes += it.bytes;
+            result->failed += it.different > 0;
+            if (it.different && !result->first[0])
+                snprintf(result->first, sizeof result->first,
+                         "%s%s%s, %s: %zu of %zu bytes differ", it.op,
+                         it.what[0] ? ", " : "", it.what, it.storage,
+                         it.different, it.bytes);
+            if (wish->seen)
+                wish->seen(wish->context, &it);
+        }
+    }
+    return status;
+}
+
+/* ---- rates ---- */
+
+/* Work per second of what `row` launches, the best of some runs. */
+static double best_of(sides *s, void (*run)(pl_gpu_stream *stream, void *base),
+                      double work, pl_error *err)
+{
+    double best = 0.0;
+    for (int i = 0; i < 5; i++) {
+        pl_gpu_stream stream = { .context = s, .launch = launch, .err = err };
+        const double began = pl_clock_seconds();
+        run(&stream, (void *)(uintptr_t)((uint64_t)1 << 48));
+        if (stream.status || s->api->finish(s->card, err))
+            return 0.0;
+        const double rate = work / (pl_clock_seconds() - began);
+        if (i > 0 && rate > best) /* the first one warms up */
+            best = rate;
+    }
+    return best;
+}
+
+enum { PRODUCT_SIDE = 512, ATTENTION_T = 256, ATTENTION_H = 4 };
+
+static void run_product(pl_gpu_stream *stream, void *base)
+{
+    const size_t n = PRODUCT_SIDE;
+    float *a = base;
+    const pl_gemm g = { .M = n,
+                        .N = n,
+                        .K = n,
+                        .a = a,
+                        .a_row = n,
+                        .a_col = 1,
+                        .b = a + n * n,
+                        .b_row = n,
+                        .b_col = 1,
+                        .c = a + 2 * n * n,
+                        .c_row = n };
+    pl_gpu_gemm(stream, &g);
+}
+
+static void run_attention(pl_gpu_stream *stream, void *base)
+{
+    const size_t T = ATTENTION_T, H = ATTENTION_H, D = 64, row = 3 * H * D;
+    float *qkv = base, *out = qkv + T * row;
+    const pl_attention a = { .out = out,
+                             .lse = out + T * H * D,
+                             .q = qkv,
+                             .k = qkv + H * D,
+                             .v = qkv + 2 * H * D,
+                             .q_row = row,
+                             .kv_row = row,
+                             .B = 1,
+                             .queries = T,
+                             .keys = T,
+                             .H = H,
+                             .KV = H,
+                             .D = D };
+    pl_gpu_attention(stream, &a);
+}
+
+static void run_flops(pl_gpu_stream *stream, void *base)
+{
+    const gpu_probe args = { .y = (uint64_t)(uintptr_t)base, .rounds = 1024 };
+    const pl_gpu_launch it = { PL_GPU_probe_flops, 1024, 1, &args };
+    stream->status = stream->launch(stream->context, &it, stream->err);
+}
+
+static void run_reads(pl_gpu_stream *stream, void *base)
+{
+    const uint64_t at = (uint64_t)(uintptr_t)base;
+    const gpu_probe args = { .y = at + BYTES - 1024 * 1024,
+                             .x = at,
+                             .count = (BYTES - 1024 * 1024) / 16,
+                             .rounds = 1024 };
+    const pl_gpu_launch it = { PL_GPU_probe_reads, 1024, 1, &args };
+    stream->status = stream->launch(stream->context, &it, stream->err);
+}
+
+static pl_status measure(sides *s, pl_selftest_result *result, pl_error *err)
+{
+    const double n = PRODUCT_SIDE, T = ATTENTION_T;
+    result->product_flops = best_of(s, run_product, 2.0 * n * n * n, err);
+    /* half of the square, twice: scores and weights times values */
+    result->attention_flops = best_of(s, run_attention,
+                                      2.0 * T * T * ATTENTION_H * 64.0, err);
+    result->peak_flops = best_of(s, run_flops, 2.0 * 32 * 1024 * 256 * 1024,
+                                 err);
+    result->read_bytes = best_of(s, run_reads, BYTES - 1024 * 1024, err);
+    return PL_OK;
+}
+
+/* ---- all ---- */
+
+pl_status pl_selftest_run(pl_selftest_result *result, const pl_gpu_api *api,
+                          const pl_gpu_card *card, const pl_selftest_wish *wish,
+                          pl_heap *heap, pl_error *err)
+{
+    sides s = { .api = api, .kernels = pl_kernels_for(pl_cpu_isa()) };
+    *result = (pl_selftest_result){ 0 };
+    if (s.kernels.arithmetic != PL_ARITHMETIC_FUSED)
+        return pl_fail(err, PL_E_CONFIG,
+                       "this processor has no fused multiply-add (avx2): "
+                       "there is nothing to compare a card with");
+    pl_status status = pl_heap_take(heap, &s.host, BYTES, 1, err);
+    if (!status)
+        status = pl_heap_take(heap, &s.back, BYTES, 1, err);
+    if (status)
+        return status;
+    status = api->open(&s.card, card, heap, err);
+    if (!status)
+        status = api->take(s.card, 0, BYTES, err);
+    if (!status)
+        status = compare_all(&s, result, wish, err);
+    if (!status && wish->measures)
+        status = measure(&s, result, err);
+    api->close(s.card);
+    return status;
+}
