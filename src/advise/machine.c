@@ -81,7 +81,10 @@ static pl_rates recall(const char *folder, const rates_of *wanted,
 {
     const pl_device_info *device = wanted->device;
     const size_t widths[] = { wanted->width, 0 };
-    pl_rates rates = pl_rates_built_in(device->cores);
+    pl_rates rates = device->card_flops > 0.0
+                         ? pl_rates_stated(device->card_flops,
+                                           device->card_bytes_per_second)
+                         : pl_rates_built_in(device->cores);
     for (int w = 0; w < 2 && folder; w++)
         for (int d = 0; d < PL_RATE_DTYPES; d++) {
             rates_of of = *wanted;
@@ -124,14 +127,23 @@ static pl_status find_budget(pl_machine *machine, pl_machine_use use,
     return PL_OK;
 }
 
-/* What the host adds where the device has memory of its own. */
-static void find_host_budget(pl_machine *machine, pl_machine_use use)
+/* What the host may add where the device has memory of its own. */
+static pl_status find_host_budget(pl_machine *machine, pl_machine_use use,
+                                  const pl_config *config, pl_error *err)
 {
     pl_memory_offer offer;
+    size_t stated = SIZE_MAX;
+    pl_status status = PL_OK;
     machine->host_budget_bytes = SIZE_MAX;
-    if (machine->device.memory.spaces == PL_SPACES_APART &&
-        use == PL_MACHINE_RUN && !pl_memory_offer_make(&offer, "", NULL))
+    if (pl_config_states_host_memory(config))
+        status = pl_memory_parse(config->host_memory, &stated, err);
+    if (status || machine->device.memory.spaces != PL_SPACES_APART)
+        return status;
+    machine->host_budget_bytes = stated;
+    if (use == PL_MACHINE_RUN && !pl_memory_offer_make(&offer, "", NULL) &&
+        offer.bytes < stated)
         machine->host_budget_bytes = offer.bytes;
+    return PL_OK;
 }
 
 pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
@@ -157,8 +169,8 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
     of.width = 0;
     if (cache_folder && read_rates(&similar, cache_folder, &of, heap))
         machine->similar_trust = pl_rates_trust(&similar, pl_clock_date());
-    find_host_budget(machine, use);
-    return find_budget(machine, use, config, err);
+    status = find_host_budget(machine, use, config, err);
+    return status ? status : find_budget(machine, use, config, err);
 }
 
 const pl_rates *pl_machine_rates_in(const pl_machine *machine, pl_dtype dtype)

@@ -270,7 +270,8 @@ pl_status pl_run_plan_check(const pl_run_plan *plan, const pl_machine *machine,
     if (plan->total_bytes <= machine->budget_bytes)
         return pl_fail(err, PL_E_MEMORY,
                        "besides the device's memory this run needs %s of the "
-                       "host's, which has %s. %sEnd what else takes memory",
+                       "host's, where it may have %s. %sEnd what else takes "
+                       "memory, or raise host_memory",
                        pl_units_bytes(plan->host_bytes).text,
                        pl_units_bytes(machine->host_budget_bytes).text, files);
     return pl_fail(

@@ -24,3 +24,12 @@ double pl_clock_date(void)
 {
     return read_clock(CLOCK_REALTIME);
 }
+
+void pl_clock_sleep(double seconds)
+{
+    const struct timespec t = {
+        .tv_sec = (time_t)seconds,
+        .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)
+    };
+    nanosleep(&t, NULL);
+}

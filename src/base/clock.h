@@ -12,4 +12,7 @@ double pl_clock_thread_seconds(void);
 /* Seconds since 1970, as this machine believes: it may jump. */
 double pl_clock_date(void);
 
+/* Sleeps for so long, or until a signal arrives. */
+void pl_clock_sleep(double seconds);
+
 #endif

@@ -43,8 +43,8 @@ static void print_rates(const pl_bench *b)
            pl_units_duration(m->update_seconds).text,
            pl_units_duration(b->predicted_seconds).text,
            100.0 * (b->predicted_seconds / m->update_seconds - 1.0),
-           b->prior_source != PL_RATES_BUILT_IN ? "what was measured before"
-                                                : "a built-in table");
+           b->prior_source > PL_RATES_STATED ? "what was measured before"
+                                             : "a built-in table");
 }
 
 static void print_share(double seconds, double all)

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "config/special.h"
-#include "explain/cards.h"
+#include "device/cards.h"
 #include "format/jsontext.h"
 
 #include <inttypes.h>

@@ -1,16 +1,20 @@
 /* cmd_devices.c: what can compute here, and whether a card has the processor's
  * bits. */
+#include "advise/trust.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "device/choose.h"
 #include "device/opencl.h"
 #include "device/selftest.h"
+#include "format/jsontext.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FLAG_SELFTEST = 1 };
+enum { FLAG_JSON = 1, FLAG_SELFTEST = 2 };
 
 /* A card with what was found out about it. */
 typedef struct entry {
@@ -20,7 +24,8 @@ typedef struct entry {
     pl_device_info info;
     pl_device_offer offer;
     pl_error why; /* it can't be used */
-    int is_tested;
+    int is_tested;      /* now, or before: */
+    int is_remembered;  /* the result is of an earlier test */
     pl_status test_status;
     pl_selftest_result test;
 } entry;
@@ -95,13 +100,23 @@ static void seen(void *context, const pl_selftest_case *it)
     pl_term_progress("%s: %s, %s %s", e->name, it->op, it->storage, it->what);
 }
 
-static void test(entry *e, pl_heap *heap)
+static void test(entry *e, const char *folder, pl_heap *heap)
 {
     const pl_selftest_wish wish = { .measures = 1, .seen = seen, .context = e };
+    const pl_trust_wish memory = { folder, &pl_term_log, NULL };
     e->is_tested = 1;
     e->test_status = pl_selftest_run(&e->test, &pl_opencl_api, &e->card, &wish,
                                      heap, &e->why);
     pl_term_clear();
+    if (!e->test_status)
+        pl_trust_remember(&e->test, &e->card, &memory);
+}
+
+/* What a run would know of it without a test. */
+static void recall(entry *e, const char *folder, pl_heap *heap)
+{
+    e->is_tested = e->is_remembered = pl_trust_recall(&e->test, &e->card,
+                                                      folder, heap);
 }
 
 /* ---- for people ---- */
@@ -109,20 +124,24 @@ static void test(entry *e, pl_heap *heap)
 static void print_test(const entry *e)
 {
     const pl_selftest_result *r = &e->test;
+    char when[PL_UNITS_TEXT_BYTES + 8] = "";
+    if (e->is_remembered)
+        snprintf(when, sizeof when, " %s ago",
+                 pl_units_duration(fmax(pl_clock_date() - r->date, 0.0)).text);
     if (e->test_status) {
         pl_term_print("            %sself-test: %s%s\n",
                       pl_term_out(PL_TERM_RED), e->why.text, pl_term_out_end());
         return;
     }
     if (r->failed)
-        pl_term_print("            %sself-test: %zu of %zu cases have other "
+        pl_term_print("            %sself-test%s: %zu of %zu cases have other "
                       "bits than the processor's; the first is %s%s\n",
-                      pl_term_out(PL_TERM_RED), r->failed, r->cases, r->first,
-                      pl_term_out_end());
+                      pl_term_out(PL_TERM_RED), when, r->failed, r->cases,
+                      r->first, pl_term_out_end());
     else
-        pl_term_print("            %sself-test: %zu cases, %s bytes: all are "
+        pl_term_print("            %sself-test%s: %zu cases, %s bytes: all are "
                       "the processor's%s\n",
-                      pl_term_out(PL_TERM_GREEN), r->cases,
+                      pl_term_out(PL_TERM_GREEN), when, r->cases,
                       pl_units_count(r->bytes).text, pl_term_out_end());
     printf("            products %.1f GFLOP/s, attention %.1f, multiply-adds "
            "alone %.1f; reads %.1f GB/s\n",
@@ -160,30 +179,102 @@ static void print_all(const listing *all)
                "libOpenCL.so.1)\n");
 }
 
+/* ---- for scripts ---- */
+
+static void put_test(pl_json_text *j, const entry *e)
+{
+    const pl_selftest_result *r = &e->test;
+    if (!e->is_tested || e->test_status)
+        return;
+    pl_json_text_open(j, "selftest", '{');
+    pl_json_text_raw(j, "passed", r->failed ? "false" : "true");
+    pl_json_text_raw(j, "now", e->is_remembered ? "false" : "true");
+    pl_json_text_whole(j, "cases", r->cases);
+    pl_json_text_whole(j, "failed", r->failed);
+    pl_json_text_whole(j, "bytes", r->bytes);
+    pl_json_text_string(j, "first", r->first);
+    pl_json_text_real(j, "product_flops", r->product_flops);
+    pl_json_text_real(j, "attention_flops", r->attention_flops);
+    pl_json_text_real(j, "peak_flops", r->peak_flops);
+    pl_json_text_real(j, "read_bytes", r->read_bytes);
+    pl_json_text_close(j, '}');
+}
+
+static void put_entry(pl_json_text *j, const entry *e)
+{
+    pl_json_text_open(j, NULL, '{');
+    pl_json_text_string(j, "device", e->name);
+    pl_json_text_string(j, "name", e->card.name);
+    pl_json_text_string(j, "driver", e->card.driver);
+    pl_json_text_raw(j, "is_processor", e->card.is_processor ? "true" : "false");
+    pl_json_text_whole(j, "memory_bytes", e->card.memory_bytes);
+    pl_json_text_whole(j, "largest_bytes", e->card.largest_bytes);
+    pl_json_text_whole(j, "offer_bytes", e->status ? 0 : e->offer.bytes);
+    if (e->status || e->test_status)
+        pl_json_text_string(j, "error", e->why.text);
+    put_test(j, e);
+    pl_json_text_close(j, '}');
+}
+
+static pl_status print_json(const listing *all, pl_heap *heap, pl_error *err)
+{
+    enum { TEXT_BYTES = 64 * 1024 };
+    char *text;
+    pl_status status = pl_heap_take(heap, &text, TEXT_BYTES, 1, err);
+    if (status)
+        return status;
+    pl_json_text j = pl_json_text_begin(text, TEXT_BYTES);
+    pl_json_text_open(&j, "devices", '[');
+    pl_json_text_open(&j, NULL, '{');
+    pl_json_text_string(&j, "device", "cpu");
+    pl_json_text_string(&j, "name", all->cpu.text);
+    pl_json_text_whole(&j, "offer_bytes", all->cpu_offer.bytes);
+    pl_json_text_close(&j, '}');
+    for (size_t i = 0; i < all->count; i++)
+        put_entry(&j, &all->entries[i]);
+    pl_json_text_close(&j, ']');
+    status = pl_json_text_end(&j, err);
+    if (!status)
+        fwrite(j.text, 1, j.used, stdout);
+    return status;
+}
+
 /* ---- the command ---- */
 
 static pl_status run_devices(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     listing all = { 0 };
+    const char *folder;
     pl_status status = find_all(&all, &args->config, heap, err);
     if (!status)
         status = check_names(args, &all, err);
+    if (!status)
+        status = pl_cli_cache_folder(&folder, heap, err);
     if (status)
         return status;
-    for (size_t i = 0; i < all.count && args->flags & FLAG_SELFTEST; i++)
-        if (is_wanted(args, &all.entries[i]) && !all.entries[i].status)
-            test(&all.entries[i], heap);
-    print_all(&all);
     for (size_t i = 0; i < all.count; i++)
-        if (all.entries[i].is_tested &&
-            (all.entries[i].test_status || all.entries[i].test.failed))
+        if (all.entries[i].status)
+            continue;
+        else if (args->flags & FLAG_SELFTEST && is_wanted(args, &all.entries[i]))
+            test(&all.entries[i], folder, heap);
+        else
+            recall(&all.entries[i], folder, heap);
+    if (args->flags & FLAG_JSON)
+        status = print_json(&all, heap, err);
+    else
+        print_all(&all);
+    for (size_t i = 0; i < all.count && !status; i++) {
+        const entry *e = &all.entries[i];
+        if (e->is_tested && !e->is_remembered &&
+            (e->test_status || e->test.failed))
             return pl_fail(err, PL_E_CONFIG,
                            "%s doesn't compute what the processor computes",
-                           all.entries[i].name);
-    return PL_OK;
+                           e->name);
+    }
+    return status;
 }
 
-static const char *const flags[] = { "--selftest", NULL };
+static const char *const flags[] = { "--json", "--selftest", NULL };
 
 const pl_command pl_command_devices = {
     .name = "devices",
@@ -194,12 +285,16 @@ const pl_command pl_command_devices = {
         "memory and what a run would get of it. The names are those that\n"
         "--device takes.\n"
         "\n"
+        "  --json      prints the same for scripts.\n"
         "  --selftest  compares every kernel's bits on a card (or only on the\n"
         "              named ones) with the processor's, and measures how "
         "fast\n"
         "              it is. A card that computes other bits is no device "
         "for\n"
-        "              a run: please report it, with this output.\n",
+        "              a run: please report it, with this output. A run "
+        "tests\n"
+        "              a card by itself before it uses it for the first "
+        "time.\n",
     .flags = flags,
     .run = run_devices,
 };

@@ -157,6 +157,9 @@ static pl_status plan_own(pl_explain *e, size_t vocab_size, pl_heap *heap,
     config->dtype = PL_DTYPE_FLOAT32;
     config->init_from = "scratch";
     config->memory = "auto";
+    config->device = (pl_device_wish){ .kind = PL_DEVICE_WISH_CPU,
+                                       .text = "cpu" };
+    config->gpu = "";
     status = pl_cli_machine(&machine, PL_MACHINE_PLAN, config, heap, err);
     if (status)
         return status;

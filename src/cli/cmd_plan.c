@@ -136,7 +136,8 @@ static void print_bars(const plan *p)
             continue;
         print_share(pl_class_name((pl_class) class), bytes, most);
     }
-    print_share("reserve", p->run.reserve_bytes, most);
+    if (!p->run.host_bytes)
+        print_share("reserve", p->run.reserve_bytes, most);
     if (p->run.files.bytes && !p->run.host_bytes)
         print_share("files in memory", p->run.files.bytes, most);
 }
@@ -157,17 +158,23 @@ static void print_budget(const plan *p)
     if (p->run.fits)
         printf("%sfits, %s to spare%s\n", pl_term_out(PL_TERM_GREEN),
                pl_units_bytes(budget - total).text, pl_term_out_end());
-    else
+    else if (total > budget)
         printf("%sdoes not fit: %s are missing%s\n", pl_term_out(PL_TERM_RED),
                pl_units_bytes(total - budget).text, pl_term_out_end());
+    else
+        printf("%sdoes not fit: the host has %s%s\n", pl_term_out(PL_TERM_RED),
+               pl_units_bytes(p->machine.host_budget_bytes).text,
+               pl_term_out_end());
 }
 
 static void print_total(const plan *p)
 {
     const pl_placement *place = &p->run.gpt.placement;
     size_t arena = place->arena_bytes, bound = place->lower_bound_bytes;
-    printf("\narena    %11s  %s bytes, one mapping for all of them\n",
-           pl_units_bytes(arena).text, pl_units_count(arena).text);
+    printf("\narena    %11s  %s bytes, %s\n", pl_units_bytes(arena).text,
+           pl_units_count(arena).text,
+           p->run.host_bytes ? "in the device's memory"
+                             : "one mapping for all of them");
     printf("bound    %11s  no placement needs less; this one is %.2f %% "
            "above\n",
            pl_units_bytes(bound).text,
@@ -207,6 +214,8 @@ static const char *rates_text(const plan *p)
         return "what this machine reached";
     case PL_RATES_SIMILAR:
         return "what this machine reached at another width or dtype";
+    case PL_RATES_STATED:
+        return "the card's data sheet: an estimate";
     case PL_RATES_BUILT_IN:
         break;
     }
@@ -219,7 +228,10 @@ static void print_rates(const plan *p)
     const pl_rates *rates = pl_machine_rates(&p->machine);
     const double age = pl_clock_date() - rates->date;
     printf("%srates%s       ", pl_term_out(PL_TERM_BOLD), pl_term_out_end());
-    if (rates->source == PL_RATES_BUILT_IN)
+    if (rates->source == PL_RATES_STATED)
+        printf("from the card's data sheet and a model of the kernels, which "
+               "no card has confirmed yet (docs/gpu.md)\n");
+    else if (rates->source == PL_RATES_BUILT_IN)
         printf("built in, of another machine: good to compare layouts, not to "
                "tell the time\n");
     else if (!(pl_rates_trust(rates, pl_clock_date()) > 0.0))
@@ -354,6 +366,20 @@ static void put_levels(pl_json_text *j, const pl_gpt *gpt)
     pl_json_text_close(j, ']');
 }
 
+static const char *rates_word(const plan *p)
+{
+    switch (pl_machine_rates(&p->machine)->source) {
+    case PL_RATES_BUILT_IN:
+        return "built-in";
+    case PL_RATES_STATED:
+        return "stated";
+    case PL_RATES_SIMILAR:
+    case PL_RATES_MEASURED:
+        break;
+    }
+    return "measured";
+}
+
 static void put_fit(pl_json_text *j, const plan *p)
 {
     if (p->machine.budget_bytes == SIZE_MAX)
@@ -369,11 +395,7 @@ static void put_fit(pl_json_text *j, const plan *p)
                        p->run.fit.smallest.arena_bytes);
     pl_json_text_real(j, "predicted_step_ms", 1e3 * p->run.update_seconds);
     pl_json_text_real(j, "predicted_tokens_per_second", tokens_per_second(p));
-    pl_json_text_string(j, "rates",
-                        pl_machine_rates(&p->machine)->source ==
-                                PL_RATES_BUILT_IN
-                            ? "built-in"
-                            : "measured");
+    pl_json_text_string(j, "rates", rates_word(p));
     pl_json_text_real(j, "rates_date", pl_machine_rates(&p->machine)->date);
     pl_json_text_real(j, "rates_quiet", pl_machine_rates(&p->machine)->quiet);
     put_levels(j, &p->run.gpt);
@@ -490,6 +512,8 @@ static pl_status verdict(const plan *p, pl_error *err)
     size_t total = p->run.total_bytes, budget = p->machine.budget_bytes;
     if (p->run.fits)
         return PL_OK;
+    if (total <= budget)
+        return pl_run_plan_check(&p->run, &p->machine, err);
     return pl_fail(
         err, PL_E_MEMORY,
         "it doesn't fit: %s are needed, the budget is %s, %s are missing",
@@ -538,7 +562,7 @@ const pl_command pl_command_plan = {
             "  --steps   the step lists that the numbers come from\n\n"
             "A plan that doesn't fit ends with exit code 5, as training "
             "does.\n",
-    .keys = PL_FOR_TRAIN,
+    .keys = PL_FOR_TRAIN | PL_FOR_PLAN,
     .model = PL_MODEL_PLANNED,
     .reads_configs = 1,
     .flags = flags,

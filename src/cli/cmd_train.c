@@ -82,6 +82,10 @@ static void print_peak(const pl_session *session)
     printf("peak memory: %s of the %s that were planned (%s)\n",
            pl_units_bytes(peak).text, pl_units_bytes(planned).text,
            pl_units_exact(peak).text);
+    if (session->driver_bytes)
+        printf("%s of them are what the card's driver had taken when the card "
+               "was open\n",
+               pl_units_bytes(session->driver_bytes).text);
     if (peak > planned)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "the process held more than was planned: please report "

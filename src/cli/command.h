@@ -102,7 +102,12 @@ PL_MUST_CHECK pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES],
                                             int *is_checkpoint, pl_heap *heap,
                                             pl_error *err);
 
-/* What the config's keys and this machine allow. */
+/* $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll, else nowhere: NULL. */
+PL_MUST_CHECK pl_status pl_cli_cache_folder(const char **out, pl_heap *heap,
+                                            pl_error *err);
+
+/* What the config's keys and this machine allow, where its device may be used.
+ */
 PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
                                        const pl_config *config, pl_heap *heap,
                                        pl_error *err);

@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "explain/advice.h"
-#include "explain/cards.h"
+#include "device/cards.h"
 #include "explain/peers.h"
 
 enum { PL_EXPLAIN_WAYS = 6 };

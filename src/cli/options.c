@@ -1,7 +1,9 @@
 /* options.c: what commands ask of a config that was read: keys without effect,
  * the machine. */
+#include "advise/trust.h"
 #include "cli/command.h"
 #include "cli/term.h"
+#include "device/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +33,7 @@ void pl_cli_say_ignored(const pl_config *config)
         pl_log_say(&pl_term_log, PL_LOG_NOTE, "without effect here: %s", names);
 }
 
-/* $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll, else nowhere. */
-static pl_status cache_folder(const char **out, pl_heap *heap, pl_error *err)
+pl_status pl_cli_cache_folder(const char **out, pl_heap *heap, pl_error *err)
 {
     char folder[PL_PATH_BYTES];
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -47,11 +48,38 @@ static pl_status cache_folder(const char **out, pl_heap *heap, pl_error *err)
     return pl_heap_text(heap, out, folder, (size_t)used, err);
 }
 
+static void show(const char *text)
+{
+    if (text)
+        pl_term_progress("%s", text);
+    else
+        pl_term_clear();
+}
+
+/* A file may be for another machine; what is typed is meant for this one. */
+static pl_status check_device(const pl_config *config, pl_error *err)
+{
+    if (pl_device_is_here(&config->device) ||
+        config->origin[PL_KEY_device].source != PL_FROM_COMMAND_LINE)
+        return PL_OK;
+    return pl_fail(err, PL_E_CONFIG,
+                   "--device=%s: this version has no such device. Cards are "
+                   "used by OpenCL: --device=opencl, or auto. `plimsoll "
+                   "devices` lists what is here",
+                   config->device.text);
+}
+
 pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
                          const pl_config *config, pl_heap *heap, pl_error *err)
 {
     const char *folder;
-    pl_status status = cache_folder(&folder, heap, err);
+    pl_status status = pl_cli_cache_folder(&folder, heap, err);
+    if (!status && use != PL_MACHINE_HOST) {
+        const pl_trust_wish wish = { folder, &pl_term_log, show };
+        status = check_device(config, err);
+        if (!status)
+            status = pl_trust_device(config, &wish, heap, err);
+    }
     if (status)
         return status;
     return pl_machine_make(machine, use, config, folder, heap, err);

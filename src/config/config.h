@@ -37,7 +37,7 @@ typedef struct pl_checkpointing {
 /* device: what was asked for, and how that was written. */
 typedef struct pl_device_wish {
     pl_device_choice kind;
-    int number; /* of PL_DEVICE_WISH_CUDA_N, else PL_NONE */
+    int number; /* of a word with :N, else PL_NONE */
     const char *text;
 } pl_device_wish;
 

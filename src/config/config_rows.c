@@ -163,7 +163,7 @@ size_t pl_key_commands(pl_key key, char *text, size_t size)
         unsigned bit;
         const char *name;
     } names[] = {
-        { PL_FOR_TRAIN, "train" },       { PL_FOR_TRAIN, "plan" },
+        { PL_FOR_TRAIN, "train" },       { PL_FOR_TRAIN | PL_FOR_PLAN, "plan" },
         { PL_FOR_TRAIN, "eval" },        { PL_FOR_SAMPLE, "sample" },
         { PL_FOR_PREPARE, "prepare" },   { PL_FOR_TOKENIZER, "tokenizer" },
         { PL_FOR_TOKENIZE, "tokenize" }, { PL_FOR_INSPECT, "inspect" },

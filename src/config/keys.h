@@ -25,7 +25,8 @@ enum {
     PL_FOR_INSPECT = 128,
     PL_FOR_EXPORT = 256,
     PL_FOR_IMPORT = 512,
-    PL_FOR_ALL = 1023,
+    PL_FOR_PLAN = 1024, /* beside what train takes */
+    PL_FOR_ALL = 2047,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -237,8 +238,9 @@ X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, EVALUATION,              \
                                                                                \
 X(DEVICE, device, PL_DEVICE_WISH_AUTO, 0, 0, SAME,                             \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
-  "what computes; that is the processor here, and where another device is "    \
-  "asked for the run says so once")                                            \
+  "what computes: the processor, a card by its number, or 'auto', a card "     \
+  "that has the processor's bits, else the processor. `plimsoll devices` "     \
+  "lists them")                                                                \
 X(CHOICE, dtype, PL_DTYPE_FLOAT32, 0, 0, NUMBERS,                              \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "what products multiply, and activations and their gradients are stored "    \
@@ -256,12 +258,19 @@ X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, SAME,                         \
 X(TEXT, memory, "auto", 0, 0, SAME,                                            \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "the budget: '12GB', '1.5GiB', or 'auto', which is what the machine "        \
-  "offers, but no more than nanoGPT or llm.c would take")                      \
+  "offers, but no more than nanoGPT or llm.c would take; of a card's own "     \
+  "memory, where one computes")                                                \
+X(TEXT, host_memory, "auto", 0, 0, SAME, PL_FOR_TRAIN | PL_FOR_SAMPLE,         \
+  MACHINE,                                                                     \
+  "where a card computes: the budget of the rest, which is the host's, "       \
+  "without the card's driver; 'auto': what it offers")                         \
 X(CHOICE, fit, PL_FIT_AUTO, 0, 0, SAME, PL_FOR_TRAIN, MACHINE,                 \
   "'auto': the fastest layout that fits the budget; 'exact': the layout that " \
   "the config describes")                                                      \
-X(TEXT, gpu, "", 0, 0, CALL, PL_FOR_EXPLAIN, MACHINE,                          \
-  "graphics card that nanoGPT would run on, by name: 'RTX 4070'")              \
+X(TEXT, gpu, "", 0, 0, CALL, PL_FOR_EXPLAIN | PL_FOR_PLAN, MACHINE,            \
+  "graphics card by its name, 'RTX 4070', which needn't be here: plan says "   \
+  "what would fit it and how long it would take, explain what nanoGPT would "  \
+  "need on it")                                                                \
 X(INT, rounds, 5, 1, 99, CALL, PL_FOR_BENCH, MACHINE,                          \
   "measurements of which bench prints the medians")                            \
 X(LEVELS, grad_checkpoint, false, 0, PL_MAX_LEVEL, SAME, PL_FOR_TRAIN,         \

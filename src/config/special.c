@@ -29,6 +29,11 @@ bool pl_config_states_memory(const pl_config *cfg)
     return !is(cfg->memory, "auto");
 }
 
+bool pl_config_states_host_memory(const pl_config *cfg)
+{
+    return !is(cfg->host_memory, "auto");
+}
+
 const char *pl_config_start_file(const pl_config *cfg)
 {
     static const char mark[] = "FILE:";

@@ -25,8 +25,9 @@ typedef enum pl_tokenizer_wish {
 
 pl_tokenizer_wish pl_config_tokenizer(const pl_config *cfg);
 
-/* memory: whether it is a budget, and not 'auto'. */
+/* memory, host_memory: whether it is a budget, and not 'auto'. */
 bool pl_config_states_memory(const pl_config *cfg);
+bool pl_config_states_host_memory(const pl_config *cfg);
 
 /* start: the file that it is read from ('FILE:path'), or NULL. */
 const char *pl_config_start_file(const pl_config *cfg);

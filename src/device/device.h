@@ -77,6 +77,8 @@ typedef struct pl_device_info {
     size_t workers;    /* that share a step; scratch may be for each */
     size_t cores;      /* of 3 GHz with AVX2 that it is worth, until measured */
     double bf16_speed; /* of bfloat16 products, as a multiple of float32's */
+    /* of a card, as its maker states them; 0: none, or unknown */
+    double card_flops, card_bytes_per_second;
     size_t host_bytes; /* that it takes of the host's memory for itself */
 } pl_device_info;
 

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "device/cards.h"
 #include "device/steps.h"
 
 #include <stdio.h>
@@ -37,6 +38,21 @@ static const pl_gpu_kind *kind_of(const pl_device_kind *kind)
  * memory. */
 #define OFFER_SHARE 0.9
 
+/* As the table of cards has them; else a guess: 128 multiply-adds per unit and
+ * cycle, and a byte for every 60 flops, as cards of today have it. */
+static void find_rates(pl_device_info *info, const pl_gpu_card *card)
+{
+    const pl_card *row;
+    if (!pl_card_find(card->name, &row, NULL) && row->gflops > 0.0) {
+        info->card_flops = 1e9 * row->gflops;
+        info->card_bytes_per_second = 1e9 * row->gbytes;
+        return;
+    }
+    info->card_flops = 256.0 * 1e6 * (double)card->units *
+                       (double)card->megahertz;
+    info->card_bytes_per_second = info->card_flops / 60.0;
+}
+
 pl_status pl_gpu_describe(pl_device_info *info, const pl_device_kind *kind,
                           const pl_gpu_api *api, const pl_gpu_card *card,
                           pl_error *err)
@@ -54,11 +70,11 @@ pl_status pl_gpu_describe(pl_device_info *info, const pl_device_kind *kind,
                     .bank_bytes = card->largest_bytes / 256 * 256,
                     .spaces = PL_SPACES_APART },
         .workers = 1,
-        /* 128 multiply-adds per unit and cycle, where a core has 16 */
-        .cores = (size_t)card->units * 8,
+        .cores = (size_t)card->units,
         .bf16_speed = 1.0,
         .host_bytes = PL_GPU_SLICES * PL_GPU_SLICE_BYTES,
     };
+    find_rates(info, card);
     snprintf(info->text, sizeof info->text, "%.60s", card->name);
     snprintf(info->key, sizeof info->key, "%s-%d", api->name, card->number);
     snprintf(info->kernels, sizeof info->kernels, "%s", api->name);

@@ -2,10 +2,12 @@
  * after all that was enqueued before it. */
 #include "device/opencl.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "device/opencl_api.h"
 #include "kernels/gpu_source.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,10 @@ struct pl_gpu {
     cl_mem pinned[PL_GPU_SLICES];
     void *slices[PL_GPU_SLICES];
     cl_event copies[PL_GPU_SLICES], marks[2]; /* NULL: none is under way */
+    int is_hung; /* it doesn't answer: nothing may wait for it any more */
 };
+
+double pl_opencl_patience = 600.0;
 
 static pl_status refused(const pl_gpu_card *card, const char *call, cl_int code,
                          pl_error *err)
@@ -154,6 +159,8 @@ static void close_gpu(pl_gpu *g)
     if (!g)
         return;
     const pl_opencl_calls *cl = g->cl;
+    if (g->is_hung)
+        return; /* releasing would wait for it; the process's end doesn't */
     if (g->queue)
         cl->clFinish(g->queue);
     for (size_t i = 0; i < 2; i++)
@@ -209,11 +216,11 @@ static pl_status build_failed(pl_gpu *g, cl_int code, pl_heap *heap,
 static pl_status build(pl_gpu *g, pl_heap *heap, pl_error *err)
 {
     const char *text = (const char *)pl_gpu_source;
-    const char *options =
-        g->card.has_double
-            ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
-            : "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt "
-              "-DPL_SOFT_DOUBLE";
+    char options[160];
+    snprintf(options, sizeof options,
+             "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt%s%s",
+             g->card.is_processor ? "" : " -DPL_UNROLL",
+             g->card.has_double ? "" : " -DPL_SOFT_DOUBLE");
     cl_int code = 0;
     g->program = g->cl->clCreateProgramWithSource(g->context, 1, &text,
                                                   &pl_gpu_source_bytes, &code);
@@ -349,14 +356,35 @@ static void *slice_at(pl_gpu *g, size_t slice)
     return g->slices[slice];
 }
 
+/* Waits without spinning: the longer it takes, the less often it looks. What
+ * blocks in a driver could not be left again. */
 static pl_status wait_for(pl_gpu *g, cl_event *event, pl_error *err)
 {
+    const double began = pl_clock_seconds(), least = 20e-6, most = 2e-3;
+    cl_int state = 1, code = 0;
     if (!*event)
         return PL_OK;
-    const cl_int code = pl_opencl_seen(g->cl->clWaitForEvents(1, event));
+    for (double waited = 0.0; state > CL_COMPLETE && !code;
+         waited = pl_clock_seconds() - began) {
+        if (waited > pl_opencl_patience && !g->card.is_processor) {
+            g->is_hung = 1;
+            return pl_fail(err, PL_E_IO,
+                           "opencl:%d (%s) hasn't answered for %s: it hangs, "
+                           "or its driver does. `dmesg` may say why",
+                           g->card.number, g->card.name,
+                           pl_units_duration(waited).text);
+        }
+        if (waited > least)
+            pl_clock_sleep(fmin(fmax(waited / 8.0, least), most));
+        code = pl_opencl_seen(
+            g->cl->clGetEventInfo(*event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                  sizeof state, &state, NULL));
+    }
     g->cl->clReleaseEvent(*event);
     *event = NULL;
-    return code ? refused(&g->card, "clWaitForEvents", code, err) : PL_OK;
+    if (state < CL_COMPLETE)
+        code = state;
+    return code ? refused(&g->card, "clGetEventInfo", code, err) : PL_OK;
 }
 
 static pl_status copy_in(pl_gpu *g, size_t slice, size_t bank, size_t at,
@@ -397,10 +425,11 @@ static pl_status reach(pl_gpu *g, size_t which, pl_error *err)
 static pl_status finish(pl_gpu *g, pl_error *err)
 {
     pl_status status = PL_OK;
-    TRY(g, clFinish(g->queue));
     for (size_t i = 0; i < 2 && !status; i++)
-        status = wait_for(g, &g->marks[i], err);
-    return status;
+        status = reach(g, i, err);
+    if (!status)
+        status = mark(g, 0, err);
+    return status ? status : reach(g, 0, err);
 }
 
 const pl_gpu_api pl_opencl_api = {
@@ -474,7 +503,7 @@ pl_status pl_opencl_describe(pl_device_info *info, int number, pl_error *err)
 static pl_status describe(pl_device_info *info, size_t threads, pl_error *err)
 {
     (void)threads;
-    return pl_opencl_describe(info, -1, err);
+    return pl_opencl_describe(info, PL_OPENCL_FIRST, err);
 }
 
 const pl_gpu_kind pl_device_opencl = PL_GPU_KIND("opencl", describe,

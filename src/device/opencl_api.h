@@ -58,6 +58,8 @@ enum {
     CL_MAP_READ = 1,
     CL_MAP_WRITE = 2,
     CL_PROGRAM_BUILD_LOG = 0x1183,
+    CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3,
+    CL_COMPLETE = 0, /* a status; below 0: the code of a failure */
 };
 /* CL_DEVICE_TYPE_ALL */
 #define CL_ALL_TYPES 0xFFFFFFFFu
@@ -113,7 +115,7 @@ enum {
       (cl_command_queue, cl_uint, const cl_event *, cl_event *))               \
     X(cl_int, clFlush, (cl_command_queue))                                     \
     X(cl_int, clFinish, (cl_command_queue))                                    \
-    X(cl_int, clWaitForEvents, (cl_uint, const cl_event *))                    \
+    X(cl_int, clGetEventInfo, (cl_event, cl_uint, size_t, void *, size_t *))   \
     X(cl_int, clReleaseEvent, (cl_event))
 
 typedef struct pl_opencl_calls {

@@ -265,6 +265,7 @@ pl_status pl_selftest_run(pl_selftest_result *result, const pl_gpu_api *api,
         status = compare_all(&s, result, wish, err);
     if (!status && wish->measures)
         status = measure(&s, result, err);
+    result->date = pl_clock_date();
     api->close(s.card);
     return status;
 }

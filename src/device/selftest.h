@@ -18,6 +18,7 @@ typedef struct pl_selftest_case {
 typedef struct pl_selftest_result {
     size_t cases, failed, bytes;
     char first[160]; /* the first case that failed, for people; or "" */
+    double date;     /* pl_clock_date of its end */
     /* rates; 0: not measured */
     double product_flops, attention_flops, peak_flops, read_bytes;
 } pl_selftest_result;

@@ -12,6 +12,67 @@ pl_rates pl_rates_built_in(size_t cores)
     return rates;
 }
 
+/* Of the card's peak: products issue multiply-adds in 85 % of their slots, and
+ * lose some at the edges. Attention computes its scores twice, and so do its
+ * gradients: 7 products where 5 are counted. */
+#define CARD_PRODUCT       0.80
+#define CARD_ATTENTION     0.42
+#define CARD_ATTENTION_BWD 0.50
+#define CARD_BYTES         0.80 /* of its bandwidth */
+#define CARD_STEP_SECONDS  8e-6 /* a launch or two */
+
+/* Bytes that a unit of work of the other ops reads and writes, in float32. */
+static double bytes_of_unit(pl_op op)
+{
+    switch (op) {
+    case PL_OP_EMBED:
+    case PL_OP_EMBED_BWD:
+    case PL_OP_ADD:
+        return 12.0;
+    case PL_OP_LAYERNORM_BWD:
+    case PL_OP_RMSNORM_BWD:
+        return 20.0;
+    case PL_OP_CROSS_ENTROPY:
+        return 16.0;
+    case PL_OP_ADAMW:
+        return 28.0;
+    case PL_OP_SUMSQ:
+    case PL_OP_COLUMN_SUM:
+    case PL_OP_LOSS_SUM:
+        return 4.0;
+    case PL_OP_ATTENTION_CACHED:
+        return 2.0; /* keys and values are read for 4 flops per number */
+    default:
+        return 8.0; /* read once, written once */
+    }
+}
+
+pl_rates pl_rates_stated(double flops, double bytes_per_second)
+{
+    pl_rates rates = { .source = PL_RATES_STATED,
+                       .barrier_seconds = CARD_STEP_SECONDS };
+    for (int op = 0; op < PL_OP_COUNT; op++)
+        switch ((pl_op)op) {
+        case PL_OP_MATMUL:
+        case PL_OP_MATMUL_T:
+        case PL_OP_MATMUL_DW:
+            rates.per_second[op] = CARD_PRODUCT * flops;
+            break;
+        case PL_OP_ATTENTION:
+            rates.per_second[op] = CARD_ATTENTION * flops;
+            break;
+        case PL_OP_ATTENTION_BWD:
+            rates.per_second[op] = CARD_ATTENTION_BWD * flops;
+            break;
+        case PL_OP_FETCH:
+            break; /* free */
+        default:
+            rates.per_second[op] = CARD_BYTES * bytes_per_second /
+                                   bytes_of_unit((pl_op)op);
+        }
+    return rates;
+}
+
 void pl_rates_scale_products(pl_rates *rates, double faster)
 {
     for (int op = 0; op < PL_OP_COUNT; op++)

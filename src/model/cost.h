@@ -11,6 +11,7 @@
 
 typedef enum pl_rates_source {
     PL_RATES_BUILT_IN, /* measured on one core of another machine */
+    PL_RATES_STATED,   /* from a card's data sheet, by a model of its kernels */
     PL_RATES_SIMILAR,  /* on this machine, with another width or dtype */
     PL_RATES_MEASURED, /* on this machine, with this width and dtype */
 } pl_rates_source;
@@ -25,6 +26,10 @@ typedef struct pl_rates {
 
 /* The built-in table for `cores` of its cores. */
 pl_rates pl_rates_built_in(size_t cores);
+
+/* What the kernels of kernels/gpu would do on a card of so many float32 flops
+ * and bytes per second, by the model in docs/gpu.md: nobody has measured it. */
+pl_rates pl_rates_stated(double flops, double bytes_per_second);
 
 /* Products and attention are `faster` times as fast as the rates say: what is
  * known of one dtype, for another. */

@@ -45,7 +45,7 @@ double pl_rates_trust(const pl_rates *rates, double date)
 {
     const double day = 86400.0, month = 30.0 * day,
                  age = fmax(date - rates->date, 0.0);
-    if (rates->source == PL_RATES_BUILT_IN || !(rates->date > 0.0) ||
+    if (rates->source <= PL_RATES_STATED || !(rates->date > 0.0) ||
         rates->date > date + day) /* from a clock that was wrong */
         return 0.0;
     return rates->quiet * pl_exact_pow(0.5, age / month);

@@ -2,6 +2,7 @@
  * config, data, plan, memory, weights. */
 #include "train/session.h"
 #include "advise/runplan.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "config/special.h"
 #include "data/shard_check.h"
@@ -22,11 +23,14 @@ enum { STAGE_FLOATS = PL_RUN_STAGE_BYTES / sizeof(float) };
 
 void pl_session_say_device(const pl_config *config, const pl_log *log)
 {
-    if (!pl_device_is_here(&config->device))
+    pl_device_info info;
+    if (!pl_device_is_here(&config->device) &&
+        !pl_device_choose(&info, config, NULL))
         pl_log_say(log, PL_LOG_NOTE,
-                   "device = '%s': this version runs on the processor, which "
-                   "is used instead",
-                   config->device.text);
+                   "device = '%s' is not here: %s computes instead",
+                   config->device.text,
+                   info.memory.spaces == PL_SPACES_APART ? info.text
+                                                         : "the processor");
 }
 
 pl_status pl_session_open_device(pl_session *session, pl_error *err)
@@ -48,12 +52,16 @@ pl_status pl_session_open_device(pl_session *session, pl_error *err)
         status = pl_device_open(&session->run.device, &gpt->layout.device,
                                 &gpt->graph, &gpt->placement, session->run.heap,
                                 err);
+    if (!status && pl_run_plan_is_apart(&gpt->layout) &&
+        pl_memory_peak_bytes(&session->driver_bytes, NULL))
+        session->driver_bytes = 0;
     return status;
 }
 
 size_t pl_session_host_bytes(const pl_session *session)
 {
-    return pl_run_plan_host_arena(&session->run.gpt) + session->reserve_bytes;
+    return pl_run_plan_host_arena(&session->run.gpt) + session->reserve_bytes +
+           session->driver_bytes;
 }
 
 pl_status pl_session_run_watched(pl_session *session, pl_program_id program,

@@ -15,6 +15,8 @@ typedef struct pl_session {
     int has_dataset;
     size_t reserve_bytes;  /* what was planned outside the arena */
     uint64_t files_bytes;  /* and for files in memory */
+    size_t driver_bytes;   /* the most of the host's memory that a card's driver
+                            * had taken when the card was open; else 0 */
     pl_machine machine;    /* its rates are learnt while training */
     double update_seconds; /* of the last update; 0: none yet */
     /* of each step while it is profiled; NULL: never */
@@ -72,7 +74,8 @@ PL_MUST_CHECK pl_status pl_session_check_tokens(pl_session *session,
 PL_MUST_CHECK pl_status pl_session_open_device(pl_session *session,
                                                pl_error *err);
 
-/* Bytes of the host's memory that were planned: arena and reserve. */
+/* Bytes of the host's memory that were planned, arena and reserve, and what a
+ * card's driver had taken. */
 size_t pl_session_host_bytes(const pl_session *session);
 
 /* ---- what those who run programs share ---- */

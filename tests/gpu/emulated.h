@@ -34,7 +34,11 @@ void emulated_barrier(int line);
 /* A pointer as it is, or bank + 1 in its upper 16 bits: where that is. */
 void *emulated_at(uint64_t address);
 
+#ifdef PL_SOFT_DOUBLE
+#define KERNEL(name, items, type) void emulated_soft_##name(const type g)
+#else
 #define KERNEL(name, items, type) void emulated_##name(const type g)
+#endif
 #define GLOBAL
 #define LOCAL static
 #define LOCAL_PTR

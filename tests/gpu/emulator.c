@@ -32,14 +32,17 @@ enum { MOST_ITEMS = 256, STACK_BYTES = SANITIZED_ADDRESS ? 262144 : 65536 };
 
 /* ---- kernels ---- */
 
-#define DECLARE(name, items, type) void emulated_##name(const type g);
+#define DECLARE(name, items, type)                                             \
+    void emulated_##name(const type g);                                        \
+    void emulated_soft_##name(const type g);
 PL_GPU_KERNELS(DECLARE)
 #undef DECLARE
 
 #define THUNK(name, items, type)                                               \
     static void run_##name(const void *args)                                   \
     {                                                                          \
-        emulated_##name(*(const type *)args);                                  \
+        (emulator.soft_double ? emulated_soft_##name                           \
+                              : emulated_##name)(*(const type *)args);         \
     }
 PL_GPU_KERNELS(THUNK)
 #undef THUNK

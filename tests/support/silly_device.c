@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "base/threads.h"
 #include "device/choose.h"
+#include "device/opencl.h"
 #include "device/cpu.h"
 #include "device/cpu_steps.h"
 
@@ -341,5 +342,7 @@ int silly_device_if_asked(void)
     const int asked = wish && strcmp(wish, "silly") == 0;
     if (asked)
         pl_device_choose_only(&silly_device);
+    else if (wish && strcmp(wish, "opencl") == 0)
+        pl_device_choose_only(&pl_device_opencl.base); /* tests/gpu has one */
     return asked;
 }

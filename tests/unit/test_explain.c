@@ -1,7 +1,7 @@
 /* test_explain.c: the replay of nanoGPT against PyTorch's own profiler, its
  * sums, the allocator's model, the advice and the table of cards. */
 #include "explain/advice.h"
-#include "explain/cards.h"
+#include "device/cards.h"
 #include "explain_measured.h"
 
 #include <math.h>
@@ -482,6 +482,40 @@ static void every_card_is_found_by_its_own_name(void **state)
     assert_null(pl_card_at(pl_card_count()));
 }
 
+static void rates_of_cards_are_whole_and_plausible(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < pl_card_count(); i++) {
+        const pl_card *row = pl_card_at(i);
+        int known = row->gflops > 0;
+        if ((row->gbytes > 0) != known || (row->units > 0) != known)
+            fail_msg("%s: some of its rates are 0", row->name);
+        if (!known) {
+            assert_true(row->gflops == 0 && row->half_gflops == 0);
+            assert_true(row->gbytes == 0 && row->units == 0);
+            continue;
+        }
+        if (row->half_gflops != 0 && row->half_gflops < row->gflops)
+            fail_msg("%s: half_gflops is %.0f", row->name, row->half_gflops);
+        if (row->gflops < 1000 || row->gflops > 200000)
+            fail_msg("%s: gflops is %.0f", row->name, row->gflops);
+        if (row->gbytes < 50 || row->gbytes > 9000)
+            fail_msg("%s: gbytes is %.0f", row->name, row->gbytes);
+    }
+}
+
+static void rates_of_an_rtx_4070_are_those_of_its_data_sheet(void **state)
+{
+    (void)state;
+    const pl_card *card;
+    pl_error err = { 0 };
+    assert_int_equal(pl_card_find("RTX 4070", &card, &err), PL_OK);
+    assert_near("gflops", card->gflops, 29146, 0.01);
+    assert_near("half_gflops", card->half_gflops, 58291, 0.01);
+    assert_near("gbytes", card->gbytes, 504, 0.01);
+    assert_int_equal(card->units, 46);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +537,8 @@ int main(void)
         cmocka_unit_test(a_card_is_found_however_it_is_written),
         cmocka_unit_test(an_unknown_card_is_an_error_that_names_near_ones),
         cmocka_unit_test(every_card_is_found_by_its_own_name),
+        cmocka_unit_test(rates_of_cards_are_whole_and_plausible),
+        cmocka_unit_test(rates_of_an_rtx_4070_are_those_of_its_data_sheet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,134 @@
+/* test_card_faults.c: every call to OpenCL failing in turn, while a run is set
+ * up, while it trains and while it saves: an error that names the call, nothing
+ * leaked, and the run goes on from its last checkpoint to the same end. */
+#include "device/choose.h"
+#include "device/opencl.h"
+#include "device/opencl_api.h"
+#include "store/checkpoint.h"
+#include "support/asserts.h"
+#include "support/sanitized.h"
+#include "support/scratch.h"
+#include "support/tiny_run.h"
+#include "train/trainer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#if SANITIZED_ADDRESS
+#include <sanitizer/lsan_interface.h>
+#endif
+
+enum { MANY = 100000 };
+
+static void make(tiny_run *run)
+{
+    tiny_run_make(run);
+    pl_device_choose_only(&pl_device_opencl.base);
+    tiny_run_set(run, "--eval_interval=2");
+    tiny_run_set(run, "--eval_iters=1");
+    tiny_run_set(run, "--max_iters=2");
+}
+
+static unsigned long long whole(void)
+{
+    tiny_run run;
+    pl_error err = { 0 };
+    pl_listener listener = { 0 };
+    make(&run);
+    tiny_run_open(&run);
+    assert_int_equal(pl_train(&run.session, &listener, &err), PL_OK);
+    const unsigned long long hash = tiny_run_hash(&run);
+    tiny_run_remove(&run);
+    return hash;
+}
+
+/* Whether the fault came to pass. */
+static int train_on_bad_card(long nth, unsigned long long hash)
+{
+    tiny_run run;
+    pl_error err = { 0 };
+    pl_listener listener = { 0 };
+    const int files = scratch_open_files();
+    make(&run);
+    pl_opencl_fail_at(nth, CL_OUT_OF_RESOURCES);
+    pl_status status = tiny_run_try(&run, &err);
+    run.is_open = status == PL_OK;
+    if (!status)
+        status = pl_train(&run.session, &listener, &err);
+    const int happened = pl_opencl_fail_at(0, 0) >= nth;
+    assert_int_equal(status != PL_OK, happened);
+    if (status && (!strstr(err.text, "opencl:0 (Emulated card)") ||
+                   !strstr(err.text, "CL_OUT_OF_RESOURCES")))
+        fail_msg("call %ld: %s", nth, err.text);
+    tiny_run_close(&run);
+    assert_int_equal(scratch_open_files(), files);
+
+    tiny_run_set(&run, "--init_from=resume");
+    if (tiny_run_try(&run, &err)) { /* nothing was saved yet */
+        tiny_run_remove(&run);
+        return happened;
+    }
+    run.is_open = 1;
+    assert_int_equal(pl_train(&run.session, &listener, &err), PL_OK);
+    assert_true(tiny_run_hash(&run) == hash);
+    tiny_run_remove(&run);
+    return happened;
+}
+
+static void every_call_may_fail(void **state)
+{
+    int happened = 1;
+    const int all = getenv("PL_TEST_LONG") != NULL;
+    (void)state;
+    const unsigned long long hash = whole();
+    for (long nth = 1; nth < MANY && happened; nth += all ? 1 : 1 + nth / 6)
+        happened = train_on_bad_card(nth, hash);
+    assert_false(happened);
+}
+
+static void leaks_are_fine(int from_here)
+{
+#if SANITIZED_ADDRESS
+    if (from_here)
+        __lsan_disable();
+    else
+        __lsan_enable();
+#else
+    (void)from_here;
+#endif
+}
+
+static void a_card_that_hangs_is_given_up(void **state)
+{
+    tiny_run run;
+    pl_error err = { 0 };
+    pl_listener listener = { 0 };
+    const double patience = pl_opencl_patience;
+    (void)state;
+    make(&run);
+    leaks_are_fine(1); /* nothing can be taken from a card that hangs */
+    tiny_run_open(&run);
+    leaks_are_fine(0);
+    pl_opencl_patience = 0.05;
+    setenv("PL_CARD", "hangs=1", 1);
+    assert_int_equal(pl_train(&run.session, &listener, &err), PL_E_IO);
+    if (!strstr(err.text, "hasn't answered for"))
+        fail_msg("%s", err.text);
+    setenv("PL_CARD", "", 1);
+    pl_opencl_patience = patience;
+    tiny_run_remove(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_may_fail),
+        cmocka_unit_test(a_card_that_hangs_is_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
