@@ -4,10 +4,11 @@
     nvcc -arch=sm_89 -fmad=false -cubin -o gpu.cubin gpu.cu
     tools/gpu_loops.py gpu.cubin [KERNEL...]
 
-For each loop (a backward branch) without another one in it that has at least
-32 multiply-adds: instructions, the share of FFMA, and its accesses to memory.
-Needs cuobjdump, which comes with nvcc. `--check` ends with 1 if a product's or
-attention's loop is below what docs/gpu.md promises.
+Of each kernel's inner loop, the one with the most multiply-adds and no other
+loop in it: instructions, the share of FFMA, and its accesses to memory. Needs
+cuobjdump, which comes with nvcc. `--check` ends with 1 if a product's or
+attention's loop is below what docs/gpu.md promises, or a kernel spills that
+may not, takes more than 48 KiB of shared memory, or more than 1024 threads.
 """
 import argparse
 import re
@@ -57,6 +58,45 @@ def loops(code):
             yield [opcode(text) for _, text in code[begin:end + 1]]
 
 
+def inner_loop(code):
+    """The body with the most FFMA, or None."""
+    def fused(body):
+        return sum(op.startswith("FFMA") for op in body)
+    best = max(loops(code), key=fused, default=[])
+    return best if fused(best) >= 32 else None
+
+
+def ffma_share(body):
+    return sum(op.startswith("FFMA") for op in body) / len(body)
+
+
+def resources(cubin):
+    """Registers, bytes of stack (spills) and of shared memory by kernel."""
+    text = subprocess.run(["cuobjdump", "-res-usage", cubin], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) "
+                       r"SHARED:(\d+)", text)
+    return {name: {"registers": int(r), "stack": int(s), "shared": int(m)}
+            for name, r, s, m in found}
+
+
+def judge_loop(name, body):
+    share = ffma_share(body)
+    if share < LEAST.get(name, 0.0):
+        yield (f"{name}: {share:.1%} of the loop are FFMA, expected at least "
+               f"{LEAST[name]:.0%}")
+    narrow = [op for op in body if op.startswith("LDS") and "128" not in op]
+    if name.startswith("gemm") and narrow and name in LEAST:
+        yield f"{name}: {narrow[0]} in the inner loop"
+
+
+def judge_resources(name, use):
+    if use["stack"] and not re.match(r"gemm_..(_stored)?$", name):
+        yield f"{name}: {use['stack']} bytes of registers are spilled"
+    if use["shared"] > 48 * 1024:
+        yield f"{name}: {use['shared']} bytes of shared memory"
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -67,28 +107,27 @@ def main():
     if not shutil.which("cuobjdump"):
         sys.exit("gpu_loops: cuobjdump is not here; it comes with nvcc")
     code, bad = kernels(o.cubin), []
-    names = o.kernel or [n for n in LEAST if n in code]
-    for name in names:
+    use = resources(o.cubin)
+    for name in o.kernel or [n for n in LEAST if n in code]:
         if name not in code:
             sys.exit(f"gpu_loops: {o.cubin} has no kernel {name}")
-        for body in loops(code[name]):
-            fused = sum(op.startswith("FFMA") for op in body)
-            if fused < 32:
-                continue
-            share = fused / len(body)
-            others = {}
-            for op in body:
-                if re.match(r"(LDS|STS|LDG|STG|LDL|STL|BAR)", op):
-                    others[op] = others.get(op, 0) + 1
-            print(f"{name}: {len(body)} instructions, FFMA {share:.1%}, "
-                  + ", ".join(f"{op} {n}" for op, n in sorted(others.items())))
-            if share < LEAST.get(name, 0.0):
-                bad.append(f"{name}: {share:.1%} of a loop are FFMA, expected "
-                           f"at least {LEAST[name]:.0%}")
-            narrow = [op for op in body if op.startswith("LDS")
-                      and not op.startswith("LDS.128")]
-            if name.startswith("gemm") and narrow and name in LEAST:
-                bad.append(f"{name}: {narrow[0]} in the inner loop")
+        body = inner_loop(code[name])
+        if not body:
+            bad.append(f"{name}: no loop with 32 FFMA")
+            continue
+        others = {}
+        for op in body:
+            if re.match(r"(LDS|STS|LDG|STG|LDL|STL|BAR)", op):
+                others[op] = others.get(op, 0) + 1
+        print(f"{name}: {len(body)} instructions, FFMA {ffma_share(body):.1%}, "
+              + ", ".join(f"{op} {n}" for op, n in sorted(others.items())))
+        bad += judge_loop(name, body)
+    for name, it in use.items():
+        bad += judge_resources(name, it)
+    print(f"{len(use)} kernels; most registers "
+          f"{max(it['registers'] for it in use.values())}, most shared memory "
+          f"{max(it['shared'] for it in use.values())} bytes; "
+          f"{sum(it['stack'] > 0 for it in use.values())} spill")
     for line in bad:
         print(line, file=sys.stderr)
     return 1 if o.check and bad else 0
