@@ -175,14 +175,17 @@ static pl_status trust_named(const pl_gpu_card *card, const pl_trust_wish *wish,
                    result.cases, result.first);
 }
 
-/* Cards in their order; one that can't be used is said, and the next tried. */
+/* Cards in their order, those without memory of their own last; one that can't
+ * be used is said, and the next tried. */
 static pl_status trust_any(const pl_gpu_card *cards, size_t count,
                            const pl_trust_wish *wish, pl_heap *heap)
 {
     pl_device_choose_auto(-1);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t turn = 0; turn < 2 * count; turn++) {
+        const size_t i = turn % count;
         pl_error why = { 0 };
-        if (cards[i].is_processor)
+        if (cards[i].is_processor ||
+            !cards[i].is_unified != (turn < count))
             continue;
         if (cards[i].lacks[0])
             snprintf(why.text, sizeof why.text, "opencl:%d (%s): %s",

@@ -211,7 +211,9 @@ static void make_key(const char *text, char key[KEY_BYTES])
 {
     static const char *const words[] = { "nvidia", "geforce", "amd",
                                          "radeon", "tesla",   "instinct",
-                                         "quadro" };
+                                         "quadro", "sxm2",    "sxm4",
+                                         "sxm5",   "pcie",    "generation",
+                                         "gpu" };
     size_t used = 0;
     for (; *text; text++) {
         char c = lower(*text);

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "device/cards.h"
 #include "device/steps.h"
@@ -94,6 +95,16 @@ pl_status pl_gpu_offer(pl_device_offer *offer, const pl_device_info *info,
     snprintf(offer->from, sizeof offer->from,
              "%s: 90 %% of its %s; a driver and a screen take some", card.name,
              pl_units_bytes(card.memory_bytes).text);
+    if (card.is_unified && !card.is_processor) {
+        pl_memory_offer host;
+        status = pl_memory_offer_make(&host, "", err);
+        if (status)
+            return status;
+        offer->bytes = host.bytes / 2;
+        snprintf(offer->from, sizeof offer->from,
+                 "%s: its memory is the host's, of which half may be taken",
+                 card.name);
+    }
     if (banks < offer->bytes) {
         offer->bytes = banks;
         snprintf(offer->from, sizeof offer->from,
@@ -414,7 +425,7 @@ double pl_gpu_probe(pl_device *device, pl_probe what)
     gpu_probe args = { .y = (uint64_t)(uintptr_t)address_of(at),
                        .x = (uint64_t)(uintptr_t)address_of((place){ 0, 0 }),
                        .count = read / 16,
-                       .rounds = 1024 };
+                       .rounds = g->about.is_processor ? 1024 : 16384 };
     if (what == PL_PROBE_READS) {
         args.rounds = PROBE_GROUPS;
         return read < 4096
@@ -422,5 +433,5 @@ double pl_gpu_probe(pl_device *device, pl_probe what)
                    : best_of(g, PL_GPU_probe_reads, &args, (double)read);
     }
     return best_of(g, PL_GPU_probe_flops, &args,
-                   2.0 * 32.0 * 1024.0 * 256.0 * PROBE_GROUPS);
+                   2.0 * 32.0 * args.rounds * 256.0 * PROBE_GROUPS);
 }

@@ -21,6 +21,7 @@ typedef struct pl_gpu_card {
     int number; /* among all that the maker's library has */
     char name[96], driver[96];
     int is_processor; /* a processor that poses as a card: PoCL */
+    int is_unified;   /* its memory is the host's */
     int has_double;   /* else doubles are emulated */
     size_t memory_bytes, largest_bytes, local_bytes;
     size_t align; /* of what a kernel is given */

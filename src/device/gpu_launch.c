@@ -20,7 +20,9 @@ static void launch(pl_gpu_stream *stream, pl_gpu_kernel kernel, size_t groups,
                                .args = args };
     if (stream->status || groups == 0 || groups_y == 0)
         return;
-    PL_CHECK(groups <= UINT32_MAX && groups_y <= UINT32_MAX);
+    /* what CUDA and ROCm take: y has 16 bits, items in x 32 */
+    PL_CHECK(groups_y < 65536 &&
+             groups < ((uint64_t)1 << 32) / pl_gpu_kernels[kernel].items);
     stream->status = stream->launch(stream->context, &it, stream->err);
 }
 
@@ -59,6 +61,22 @@ static gpu_dropout dropout_of(const pl_dropout *d)
 }
 
 /* ---- products ---- */
+
+/* A product in launches of about 1e12 flops at most, so that a card that also
+ * has a screen is never busy for longer than its watchdog allows. */
+static void launch_product(pl_gpu_stream *stream, pl_gpu_kernel kernel,
+                           size_t columns, size_t tile, gpu_gemm *g)
+{
+    const double flops = 2.0 * (double)tile * (double)g->N * (double)g->K;
+    const size_t all = ceil_div(g->M, tile);
+    size_t some = flops < 1e12 ? (size_t)(1e12 / (flops + 1.0)) : 1;
+    if (some > 32768)
+        some = 32768;
+    for (size_t at = 0; at < all; at += some) {
+        g->first_tile = (uint32_t)at;
+        launch(stream, kernel, columns, all - at < some ? all - at : some, g);
+    }
+}
 
 enum {
     TILE = 128,     /* of the fast kernels */
@@ -180,8 +198,7 @@ static void launch_fast(pl_gpu_stream *stream, const pl_gemm *a, gpu_gemm *g,
         g->b_ld = g->N;
         form = NN;
     }
-    launch(stream, kernels[form][plain], ceil_div(a->N, TILE),
-           ceil_div(a->M, TILE), g);
+    launch_product(stream, kernels[form][plain], ceil_div(a->N, TILE), TILE, g);
 }
 
 void pl_gpu_gemm(pl_gpu_stream *stream, const pl_gemm *args)
@@ -198,8 +215,7 @@ void pl_gpu_gemm(pl_gpu_stream *stream, const pl_gemm *args)
         launch(stream, form == NN ? PL_GPU_gemm_nn_thin : PL_GPU_gemm_nt_thin,
                ceil_div(args->N, 128), 1, &g);
     else
-        launch(stream, any[form], ceil_div(args->N, SMALL),
-               ceil_div(args->M, SMALL), &g);
+        launch_product(stream, any[form], ceil_div(args->N, SMALL), SMALL, &g);
 }
 
 void pl_gpu_column_sum(pl_gpu_stream *stream, const pl_column_sum *args)
@@ -229,7 +245,7 @@ void pl_gpu_embed(pl_gpu_stream *stream, const pl_embed *args)
                           .wte_storage = (uint32_t)args->wte_storage,
                           .wpe_storage = (uint32_t)args->wpe_storage,
                           .dropout = dropout_of(&args->dropout) };
-    launch(stream, PL_GPU_embed, ceil_div(args->C, 256), args->rows, &g);
+    launch(stream, PL_GPU_embed, args->rows, ceil_div(args->C, 256), &g);
 }
 
 void pl_gpu_embed_bwd(pl_gpu_stream *stream, const pl_embed_bwd *args)
@@ -244,9 +260,9 @@ void pl_gpu_embed_bwd(pl_gpu_stream *stream, const pl_embed_bwd *args)
                               .C = word(args->C),
                               .dropout = dropout_of(&args->dropout) };
     const size_t wide = ceil_div(args->C, 256);
-    launch(stream, PL_GPU_embed_dwte, wide, args->rows, &g);
-    launch(stream, PL_GPU_embed_dwpe, wide,
-           args->rows < args->T ? args->rows : args->T, &g);
+    launch(stream, PL_GPU_embed_dwte, args->rows, wide, &g);
+    launch(stream, PL_GPU_embed_dwpe,
+           args->rows < args->T ? args->rows : args->T, wide, &g);
 }
 
 /* ---- norms ---- */
@@ -378,7 +394,7 @@ void pl_gpu_attention(pl_gpu_stream *stream, const pl_attention *args)
            : wide  ? PL_GPU_attention_wide
            : plain ? PL_GPU_attention
                    : PL_GPU_attention_any,
-           ceil_div(args->queries, tall) * ceil_div(D, part), args->B * args->H,
+           args->B * args->H, ceil_div(args->queries, tall) * ceil_div(D, part),
            &g);
 }
 
@@ -419,10 +435,10 @@ void pl_gpu_attention_bwd(pl_gpu_stream *stream, const pl_attention_bwd *args)
         return;
     launch(stream, PL_GPU_attention_delta,
            ceil_div(args->B * args->H * T, LANE_ROWS), 1, &g);
-    launch(stream, plain ? PL_GPU_attention_dq : PL_GPU_attention_dq_any, tiles,
-           args->B * args->H, &g);
+    launch(stream, plain ? PL_GPU_attention_dq : PL_GPU_attention_dq_any,
+           args->B * args->H, tiles, &g);
     launch(stream, plain ? PL_GPU_attention_dkv : PL_GPU_attention_dkv_any,
-           tiles, args->B * args->KV, &g);
+           args->B * args->KV, tiles, &g);
 }
 
 /* ---- elementwise ---- */
@@ -447,7 +463,7 @@ void pl_gpu_drop(pl_gpu_stream *stream, const pl_drop *args)
                          .C = word(args->C),
                          .y_storage = (uint32_t)args->y_storage,
                          .dropout = dropout_of(&args->dropout) };
-    launch(stream, PL_GPU_drop, ceil_div(args->C, 256), args->rows, &g);
+    launch(stream, PL_GPU_drop, args->rows, ceil_div(args->C, 256), &g);
 }
 
 void pl_gpu_copy(pl_gpu_stream *stream, const pl_copy *args)
@@ -459,7 +475,7 @@ void pl_gpu_copy(pl_gpu_stream *stream, const pl_copy *args)
                          .y_row = word(args->y_row),
                          .x_row = word(args->x_row),
                          .bytes = (uint32_t)pl_storage_bytes(args->storage) };
-    launch(stream, PL_GPU_copy, ceil_div(args->C, 256), args->rows, &g);
+    launch(stream, PL_GPU_copy, args->rows, ceil_div(args->C, 256), &g);
 }
 
 void pl_gpu_add(pl_gpu_stream *stream, const pl_add *args)

@@ -24,7 +24,9 @@ struct pl_gpu {
     cl_mem pinned[PL_GPU_SLICES];
     void *slices[PL_GPU_SLICES];
     cl_event copies[PL_GPU_SLICES], marks[2]; /* NULL: none is under way */
-    int is_hung; /* it doesn't answer: nothing may wait for it any more */
+    int is_bound; /* the banks are arguments of all kernels */
+    int is_lost;  /* a wait failed: nothing waits for it any more */
+    int is_hung;  /* it doesn't answer: not even releasing would end */
 };
 
 double pl_opencl_patience = 600.0;
@@ -102,6 +104,8 @@ static pl_gpu_card card_at(const pl_opencl_calls *cl, cl_device_id device,
         .number = number,
         .is_processor = (number_info(cl, device, CL_DEVICE_TYPE, 8) &
                          CL_DEVICE_TYPE_CPU) != 0,
+        .is_unified = number_info(cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY,
+                                  4) != 0,
         .has_double = number_info(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG, 8) !=
                       0,
         .memory_bytes = number_info(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8),
@@ -114,7 +118,11 @@ static pl_gpu_card card_at(const pl_opencl_calls *cl, cl_device_id device,
         .megahertz = (unsigned)number_info(cl, device,
                                            CL_DEVICE_MAX_CLOCK_FREQUENCY, 4),
     };
-    text_info(cl, device, CL_DEVICE_NAME, card.name, sizeof card.name);
+    if (cl->clGetDeviceInfo(device, CL_DEVICE_BOARD_NAME_AMD, sizeof card.name,
+                            card.name, NULL) ||
+        !card.name[0])
+        text_info(cl, device, CL_DEVICE_NAME, card.name, sizeof card.name);
+    card.name[sizeof card.name - 1] = '\0';
     text_info(cl, device, CL_DRIVER_VERSION, card.driver, sizeof card.driver);
     snprintf(card.lacks, sizeof card.lacks, "%s", what_it_lacks(cl, device));
     return card;
@@ -161,7 +169,7 @@ static void close_gpu(pl_gpu *g)
     const pl_opencl_calls *cl = g->cl;
     if (g->is_hung)
         return; /* releasing would wait for it; the process's end doesn't */
-    if (g->queue)
+    if (g->queue && !g->is_lost)
         cl->clFinish(g->queue);
     for (size_t i = 0; i < 2; i++)
         if (g->marks[i])
@@ -169,11 +177,11 @@ static void close_gpu(pl_gpu *g)
     for (size_t i = 0; i < PL_GPU_SLICES; i++) {
         if (g->copies[i])
             cl->clReleaseEvent(g->copies[i]);
-        if (g->slices[i])
+        if (g->slices[i] && !g->is_lost)
             cl->clEnqueueUnmapMemObject(g->queue, g->pinned[i], g->slices[i], 0,
                                         NULL, NULL);
     }
-    if (g->queue)
+    if (g->queue && !g->is_lost)
         cl->clFinish(g->queue);
     for (size_t i = 0; i < PL_GPU_SLICES; i++)
         if (g->pinned[i])
@@ -196,21 +204,29 @@ static void close_gpu(pl_gpu *g)
 static pl_status build_failed(pl_gpu *g, cl_int code, pl_heap *heap,
                               pl_error *err)
 {
-    enum { LOG_BYTES = 64 * 1024 };
+    const size_t most = (size_t)16 << 20;
+    size_t bytes = 0;
     char *log;
-    pl_status status = pl_heap_take(heap, &log, LOG_BYTES, 1, err);
+    if (g->cl->clGetProgramBuildInfo(g->program, g->device,
+                                     CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes))
+        bytes = 0;
+    bytes = bytes < most ? bytes : most;
+    pl_status status = pl_heap_take(heap, &log, bytes + 1, 1, err);
     if (status)
         return status;
-    if (g->cl->clGetProgramBuildInfo(g->program, g->device,
-                                     CL_PROGRAM_BUILD_LOG, LOG_BYTES - 1, log,
-                                     NULL))
-        snprintf(log, LOG_BYTES, "it left no log");
-    const char *first = strstr(log, "error");
+    if (bytes == 0 ||
+        g->cl->clGetProgramBuildInfo(g->program, g->device,
+                                     CL_PROGRAM_BUILD_LOG, bytes, log, NULL))
+        log[0] = '\0';
+    const char *first = strstr(log, "error:");
     return pl_fail(err, PL_E_IO,
                    "opencl:%d (%s): its driver %s can't compile the kernels "
                    "(%s): %.300s",
                    g->card.number, g->card.name, g->card.driver,
-                   pl_opencl_error(code), first ? first : log);
+                   pl_opencl_error(code),
+                   first    ? first
+                   : log[0] ? log
+                            : "it left no log");
 }
 
 static pl_status build(pl_gpu *g, pl_heap *heap, pl_error *err)
@@ -219,7 +235,7 @@ static pl_status build(pl_gpu *g, pl_heap *heap, pl_error *err)
     char options[160];
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt%s%s",
-             g->card.is_processor ? "" : " -DPL_UNROLL",
+             g->card.is_processor ? "" : " -DPL_CARD",
              g->card.has_double ? "" : " -DPL_SOFT_DOUBLE");
     cl_int code = 0;
     g->program = g->cl->clCreateProgramWithSource(g->context, 1, &text,
@@ -294,29 +310,20 @@ static pl_status open_gpu(pl_gpu **out, const pl_gpu_card *card, pl_heap *heap,
     return open_parts(g, heap, err);
 }
 
-static pl_status take(pl_gpu *g, size_t bank, size_t bytes, pl_error *err)
-{
-    const cl_uint zero = 0;
-    cl_int code = 0;
-    g->banks[bank] = g->cl->clCreateBuffer(g->context, CL_MEM_READ_WRITE, bytes,
-                                           NULL, &code);
-    code = pl_opencl_seen(code);
-    if (!code)
-        code = pl_opencl_seen(g->cl->clEnqueueFillBuffer(
-            g->queue, g->banks[bank], &zero, sizeof zero, 0, bytes / 4 * 4, 0,
-            NULL, NULL));
-    if (!code)
-        code = pl_opencl_seen(g->cl->clFinish(g->queue));
-    if (code)
-        return pl_fail(err, PL_E_MEMORY,
-                       "opencl:%d (%s) doesn't give %s of its memory: %s. End "
-                       "what else uses the card, or set a smaller memory",
-                       g->card.number, g->card.name, pl_units_bytes(bytes).text,
-                       pl_opencl_error(code));
-    return PL_OK;
-}
-
 /* ---- work ---- */
+
+/* All banks, to all kernels; one that isn't there is the first. */
+static cl_int bind_banks(pl_gpu *g)
+{
+    cl_int code = 0;
+    for (size_t k = 0; k < PL_GPU_KERNEL_COUNT && !code; k++)
+        for (cl_uint i = 0; i < PL_GPU_MAX_BANKS && !code; i++) {
+            const cl_mem *bank = g->banks[i] ? &g->banks[i] : &g->banks[0];
+            code = g->cl->clSetKernelArg(g->kernels[k], i, sizeof *bank, bank);
+        }
+    g->is_bound = !code;
+    return code;
+}
 
 static pl_status launch(pl_gpu *g, const pl_gpu_launch *it, pl_error *err)
 {
@@ -325,11 +332,7 @@ static pl_status launch(pl_gpu *g, const pl_gpu_launch *it, pl_error *err)
                  global[2] = { (size_t)it->groups * about->items,
                                it->groups_y };
     cl_kernel kernel = g->kernels[it->kernel];
-    cl_int code = 0;
-    for (cl_uint i = 0; i < PL_GPU_MAX_BANKS && !code; i++) {
-        const cl_mem *bank = g->banks[i] ? &g->banks[i] : &g->banks[0];
-        code = g->cl->clSetKernelArg(kernel, i, sizeof *bank, bank);
-    }
+    cl_int code = g->is_bound ? 0 : bind_banks(g);
     if (!code)
         code = g->cl->clSetKernelArg(kernel, PL_GPU_MAX_BANKS, about->bytes,
                                      it->args);
@@ -339,15 +342,6 @@ static pl_status launch(pl_gpu *g, const pl_gpu_launch *it, pl_error *err)
     code = pl_opencl_seen(code);
     if (code)
         return refused(&g->card, about->name, code, err);
-    return PL_OK;
-}
-
-static pl_status zero(pl_gpu *g, size_t bank, size_t at, size_t bytes,
-                      pl_error *err)
-{
-    const unsigned char nothing = 0;
-    TRY(g, clEnqueueFillBuffer(g->queue, g->banks[bank], &nothing, 1, at, bytes,
-                               0, NULL, NULL));
     return PL_OK;
 }
 
@@ -380,11 +374,28 @@ static pl_status wait_for(pl_gpu *g, cl_event *event, pl_error *err)
             g->cl->clGetEventInfo(*event, CL_EVENT_COMMAND_EXECUTION_STATUS,
                                   sizeof state, &state, NULL));
     }
-    g->cl->clReleaseEvent(*event);
-    *event = NULL;
     if (state < CL_COMPLETE)
         code = state;
-    return code ? refused(&g->card, "clGetEventInfo", code, err) : PL_OK;
+    if (!code) /* at once; what was copied may be read after this alone */
+        code = pl_opencl_seen(g->cl->clWaitForEvents(1, event));
+    g->cl->clReleaseEvent(*event);
+    *event = NULL;
+    g->is_lost |= code != 0;
+    return code ? refused(&g->card, "clWaitForEvents", code, err) : PL_OK;
+}
+
+/* Zeros, in pieces: NVIDIA's driver has hung on 2 GiB at once. */
+static pl_status zero(pl_gpu *g, size_t bank, size_t at, size_t bytes,
+                      pl_error *err)
+{
+    const size_t most = (size_t)1 << 30;
+    const cl_uint nothing = 0;
+    const size_t pattern = at % 4 || bytes % 4 ? 1 : 4;
+    for (size_t done = 0; done < bytes; done += most)
+        TRY(g, clEnqueueFillBuffer(
+                   g->queue, g->banks[bank], &nothing, pattern, at + done,
+                   bytes - done < most ? bytes - done : most, 0, NULL, NULL));
+    return PL_OK;
 }
 
 static pl_status copy_in(pl_gpu *g, size_t slice, size_t bank, size_t at,
@@ -432,6 +443,25 @@ static pl_status finish(pl_gpu *g, pl_error *err)
     return status ? status : reach(g, 0, err);
 }
 
+/* ---- memory ---- */
+
+static pl_status take(pl_gpu *g, size_t bank, size_t bytes, pl_error *err)
+{
+    cl_int code = 0;
+    g->banks[bank] = g->cl->clCreateBuffer(g->context, CL_MEM_READ_WRITE, bytes,
+                                           NULL, &code);
+    code = pl_opencl_seen(code);
+    if (code)
+        return pl_fail(err, PL_E_MEMORY,
+                       "opencl:%d (%s) doesn't give %s of its memory: %s. End "
+                       "what else uses the card, or set a smaller memory",
+                       g->card.number, g->card.name, pl_units_bytes(bytes).text,
+                       pl_opencl_error(code));
+    g->is_bound = 0;
+    pl_status status = zero(g, bank, 0, bytes, err);
+    return status ? status : finish(g, err);
+}
+
 const pl_gpu_api pl_opencl_api = {
     .name = "opencl",
     .list = list,
@@ -467,10 +497,29 @@ static pl_status card_of(pl_gpu_card *card, const pl_device_info *info,
     return PL_OK;
 }
 
+/* The best of them that isn't a processor: one that lacks nothing and has its
+ * own memory, the first of these; `count`: none. */
+static size_t best_card(const pl_gpu_card *cards, size_t count)
+{
+    size_t best = count;
+    int most = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int worth = cards[i].is_processor ? 0
+                          : cards[i].lacks[0]   ? 1
+                          : cards[i].is_unified ? 2
+                                                : 3;
+        if (worth > most) {
+            most = worth;
+            best = i;
+        }
+    }
+    return best;
+}
+
 pl_status pl_opencl_describe(pl_device_info *info, int number, pl_error *err)
 {
     pl_gpu_card cards[PL_GPU_MAX_CARDS];
-    size_t count = 0, i = 0;
+    size_t count = 0;
     pl_status status = list(cards, &count, err);
     if (status)
         return status;
@@ -479,11 +528,7 @@ pl_status pl_opencl_describe(pl_device_info *info, int number, pl_error *err)
                        "there is no OpenCL here (libOpenCL.so.1). Install the "
                        "card's driver and, on Debian and Ubuntu, "
                        "ocl-icd-libopencl1; or set device = 'cpu'");
-    if (number >= 0)
-        i = (size_t)number;
-    else
-        while (i < count && cards[i].is_processor)
-            i++;
+    const size_t i = number >= 0 ? (size_t)number : best_card(cards, count);
     if (i >= count && number >= 0)
         return pl_fail(err, PL_E_CONFIG,
                        "there is no opencl:%d: OpenCL lists %zu device%s. "

@@ -43,14 +43,21 @@ const char *pl_opencl_error(cl_int code)
                "lost, or a kernel failed" },
         { -30, "CL_INVALID_VALUE" },
         { -33, "CL_INVALID_DEVICE" },
+        { -34, "CL_INVALID_CONTEXT: the card is lost" },
         { -36, "CL_INVALID_COMMAND_QUEUE: the card is lost" },
         { -38, "CL_INVALID_MEM_OBJECT" },
+        { -45, "CL_INVALID_PROGRAM_EXECUTABLE" },
         { -46, "CL_INVALID_KERNEL_NAME" },
         { -51, "CL_INVALID_ARG_SIZE" },
         { -52, "CL_INVALID_KERNEL_ARGS" },
         { -54, "CL_INVALID_WORK_GROUP_SIZE" },
+        { -55, "CL_INVALID_WORK_ITEM_SIZE" },
+        { -59, "CL_INVALID_OPERATION" },
         { -61, "CL_INVALID_BUFFER_SIZE: more than it gives at once" },
+        { -63, "CL_INVALID_GLOBAL_WORK_SIZE" },
         { -1001, "CL_PLATFORM_NOT_FOUND_KHR: no driver is installed" },
+        { -9999, "NVIDIA's error for an access that isn't allowed: the card is "
+                 "lost" },
     };
     static char other[32];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -47,6 +47,8 @@ enum {
     CL_DEVICE_NAME = 0x102B,
     CL_DRIVER_VERSION = 0x102D,
     CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
+    CL_DEVICE_HOST_UNIFIED_MEMORY = 0x1035,
+    CL_DEVICE_BOARD_NAME_AMD = 0x4038, /* where the name is "gfx1032" */
 
     CL_FP_DENORM = 1,
     CL_FP_ROUND_TO_NEAREST = 4,
@@ -115,6 +117,7 @@ enum {
       (cl_command_queue, cl_uint, const cl_event *, cl_event *))               \
     X(cl_int, clFlush, (cl_command_queue))                                     \
     X(cl_int, clFinish, (cl_command_queue))                                    \
+    X(cl_int, clWaitForEvents, (cl_uint, const cl_event *))                    \
     X(cl_int, clGetEventInfo, (cl_event, cl_uint, size_t, void *, size_t *))   \
     X(cl_int, clReleaseEvent, (cl_event))
 

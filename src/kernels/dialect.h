@@ -20,7 +20,13 @@ typedef uchar uint8_t;
 typedef char int8_t;
 typedef ulong uint64_t;
 typedef long int64_t;
+/* -DPL_CARD: not a processor's compiler. What isn't inlined and unrolled there
+ * has its arrays in memory. */
+#ifdef PL_CARD
+#define PL_INLINE static inline __attribute__((always_inline))
+#else
 #define PL_INLINE static inline
+#endif
 
 PL_INLINE uint32_t pl_float_bits(float x)
 {

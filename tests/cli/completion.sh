@@ -96,7 +96,7 @@ try() {
     offers "$shell" "--dtype=" plan --dty
     offers "$shell" "bfloat16" plan --dtype=b
     offers "$shell" "float16 float32" plan small.py --dtype=fl
-    offers "$shell" "auto cpu cuda mps" train --device=
+    offers "$shell" "auto cpu opencl cuda mps" train --device=
     offers "$shell" "True False" train --bias=
     offers "$shell" "True False 0 1 2 3" train --grad_checkpoint=
     offers "$shell" "None" train --head_dim=

@@ -58,7 +58,7 @@ same --dataset=bare --vocab_size=300
 same --dataset=bpe --dtype=bfloat16 --vocab_size=320
 same --dataset=bpe --optimizer_state=8bit --weights=bf16
 same --dataset=bpe --tie_word_embeddings=False --bias=False
-same --dataset=bpe --device=cuda
+same --dataset=bpe --device=cpu
 same --dataset=bpe --eval_block_size=8 --eval_batch_size=2
 same --dataset=bpe --eval_only=True
 same --dataset=bpe --memory=100GB --grad_checkpoint=2

@@ -148,4 +148,4 @@ max_iters = 2 * 1
 PY
 expect 0 "$PLIMSOLL" train mine.py "${tiny[@]}" --max_iters=1 --out_dir=mine
 says 'note: without effect here: compile, wandb_run_name'
-says "note: device = 'cuda': this version runs on the processor"
+says "note: device = 'cuda' is not here: the processor computes instead"

@@ -153,6 +153,8 @@ static cl_ulong about(cl_uint what, size_t *bytes)
     case CL_DEVICE_COMPILER_AVAILABLE:
     case CL_DEVICE_ENDIAN_LITTLE:
         return 1;
+    case CL_DEVICE_HOST_UNIFIED_MEMORY:
+        return 0;
     case CL_DEVICE_MAX_COMPUTE_UNITS:
         return 2;
     case CL_DEVICE_MAX_CLOCK_FREQUENCY:
@@ -271,10 +273,14 @@ cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device,
                              cl_uint what, size_t room, void *value,
                              size_t *used)
 {
-    (void)program, (void)device, (void)used;
-    if (what != CL_PROGRAM_BUILD_LOG)
+    static const char log[] = "<source>:7:1: error: this card has no compiler";
+    (void)program, (void)device;
+    if (what != CL_PROGRAM_BUILD_LOG || (value && room < sizeof log))
         return INVALID_VALUE;
-    snprintf(value, room, "<source>:7:1: error: this card has no compiler");
+    if (value)
+        memcpy(value, log, sizeof log);
+    if (used)
+        *used = sizeof log;
     return CL_SUCCESS;
 }
 
@@ -505,6 +511,14 @@ cl_int clFlush(cl_command_queue queue)
 cl_int clFinish(cl_command_queue queue)
 {
     return clFlush(queue);
+}
+
+cl_int clWaitForEvents(cl_uint count, const cl_event *events)
+{
+    for (cl_uint i = 0; i < count; i++)
+        while (events[i]->hangs)
+            continue;
+    return is_lost() ? OUT_OF_RESOURCES : CL_SUCCESS;
 }
 
 cl_int clGetEventInfo(cl_event event, cl_uint what, size_t room, void *value,

@@ -68,6 +68,7 @@ static const struct other {
     [PL_KEY_working_copy] = { NULL, "a test of its own" },
     [PL_KEY_threads] = { "2", NULL },
     [PL_KEY_memory] = { "900MB", NULL },
+    [PL_KEY_host_memory] = { "900MB", NULL },
     [PL_KEY_fit] = { "auto", NULL },
     [PL_KEY_grad_checkpoint] = { "[3, 2]", NULL },
     [PL_KEY_allow_other_tokenizer] = { "True", NULL },

@@ -24,7 +24,8 @@ typedef struct gpu_gemm {
     uint32_t a_storage, a_round, b_storage, b_round, c_storage, x_storage,
         y_storage;
     uint32_t flush; /* a bf16 product: of a bias, what pl_sum_start leaves */
-    uint32_t vector, unused;
+    uint32_t vector;
+    uint32_t first_tile; /* of rows, where the launch begins */
     gpu_dropout dropout;
 } gpu_gemm;
 

@@ -84,9 +84,9 @@ PL_INLINE void att_forward(const gpu_attention *g, GLOBAL uint8_t *out,
                    D = g->D, parts = (D + wide - 1) / wide,
                    tiles = (g->queries + tall - 1) / tall;
     /* the last tile first: it sees the most keys */
-    const uint32_t i0 = (tiles - 1 - GROUP / parts) * tall,
-                   d0 = GROUP % parts * wide, h = GROUP_Y % g->H,
-                   b = GROUP_Y / g->H, kv = h / (g->H / g->KV);
+    const uint32_t i0 = (tiles - 1 - GROUP_Y / parts) * tall,
+                   d0 = GROUP_Y % parts * wide, h = GROUP % g->H,
+                   b = GROUP / g->H, kv = h / (g->H / g->KV);
     const uint32_t first = positions ? (uint32_t)READ(positions + b) : g->first,
                    rows = g->queries - i0 < tall ? g->queries - i0 : tall,
                    keys = first + i0 + rows;

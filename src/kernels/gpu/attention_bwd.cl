@@ -84,9 +84,9 @@ PL_INLINE void att_dq(const gpu_attention_bwd *g, GLOBAL uint8_t *dqkv,
 {
     const uint32_t D = g->D, T = g->T, parts = (D + 63) / 64,
                    tiles = (T + ATT_TILE - 1) / ATT_TILE;
-    const uint32_t i0 = (tiles - 1 - GROUP / parts) * ATT_TILE,
-                   d0 = GROUP % parts * 64, h = GROUP_Y % g->H,
-                   b = GROUP_Y / g->H;
+    const uint32_t i0 = (tiles - 1 - GROUP_Y / parts) * ATT_TILE,
+                   d0 = GROUP_Y % parts * 64, h = GROUP % g->H,
+                   b = GROUP / g->H;
     const uint32_t rows = T - i0 < ATT_TILE ? T - i0 : ATT_TILE,
                    keys = i0 + rows, x = ITEM % 16, y = ITEM / 16;
     const att_head a = att_head_of(g, qkv, dout,
@@ -136,8 +136,8 @@ PL_INLINE void att_dkv(const gpu_attention_bwd *g, GLOBAL uint8_t *dqkv,
 {
     const uint32_t D = g->D, T = g->T, parts = (D + 63) / 64,
                    heads = g->H / g->KV;
-    const uint32_t j0 = GROUP / parts * ATT_TILE, d0 = GROUP % parts * 64,
-                   kv = GROUP_Y % g->KV, b = GROUP_Y / g->KV;
+    const uint32_t j0 = GROUP_Y / parts * ATT_TILE, d0 = GROUP_Y % parts * 64,
+                   kv = GROUP % g->KV, b = GROUP / g->KV;
     const uint32_t rows = T - j0 < ATT_TILE ? T - j0 : ATT_TILE, x = ITEM % 16,
                    y = ITEM / 16;
     const float one[4] = { 1.0f, 1.0f, 1.0f, 1.0f };

@@ -14,7 +14,7 @@ KERNEL(gelu, 256, gpu_gelu)
 
 KERNEL(drop, 256, gpu_drop)
 {
-    const uint32_t r = GROUP_Y, c = GROUP * 256 + ITEM;
+    const uint32_t r = GROUP, c = GROUP_Y * 256 + ITEM;
     if (c < g.C) {
         const uint64_t at = (uint64_t)r * g.C + c;
         set(AT(uint8_t, g.y), at,
@@ -26,7 +26,7 @@ KERNEL(drop, 256, gpu_drop)
 
 KERNEL(copy, 256, gpu_copy)
 {
-    const uint32_t r = GROUP_Y, c = GROUP * 256 + ITEM;
+    const uint32_t r = GROUP, c = GROUP_Y * 256 + ITEM;
     if (c < g.C) {
         const uint64_t to = (uint64_t)r * g.y_row + c,
                        from = (uint64_t)r * g.x_row + c;
@@ -52,6 +52,7 @@ KERNEL(probe_flops, 256, gpu_probe)
         for (int i = 0; i < 32; i++)
             acc[i] = fma1(acc[i], a, b);
     }
+    UNROLL
     for (int i = 0; i < 32; i++)
         sum = sum + acc[i];
     WRITE(AT(float, g.y) + (uint64_t)GROUP * 256 + ITEM, sum);

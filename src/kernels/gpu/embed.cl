@@ -6,7 +6,7 @@
 
 KERNEL(embed, 256, gpu_embed)
 {
-    const uint32_t r = GROUP_Y, c = GROUP * 256 + ITEM, sequence = r / g.T;
+    const uint32_t r = GROUP, c = GROUP_Y * 256 + ITEM, sequence = r / g.T;
     const uint32_t first = g.positions ? (uint32_t)READ(
                                              AT(int32_t, g.positions) +
                                              sequence)
@@ -38,12 +38,13 @@ PL_INLINE float embed_dx(GLOBAL const float *dx, const gpu_embed_bwd *g,
                    READ(dx + (uint64_t)r * g->C + c));
 }
 
-/* Row GROUP_Y, columns of GROUP. */
+/* Row GROUP, columns of GROUP_Y. */
 KERNEL(embed_dwte, 256, gpu_embed_bwd)
 {
     LOCAL uint32_t same[256];
+    LOCAL uint32_t words[8]; /* the same, bit by bit */
     LOCAL uint32_t earlier;
-    const uint32_t own = GROUP_Y, c = GROUP * 256 + ITEM;
+    const uint32_t own = GROUP, c = GROUP_Y * 256 + ITEM;
     GLOBAL const int32_t *tokens = AT(int32_t, g.tokens);
     GLOBAL const float *dx = AT(float, g.dx);
     const int32_t token = token_at(tokens, &g, own);
@@ -69,20 +70,31 @@ KERNEL(embed_dwte, 256, gpu_embed_bwd)
     for (uint32_t r0 = own; r0 < g.rows; r0 += 256) {
         BARRIER();
         PUT(same + ITEM, r0 + ITEM < g.rows &&
-                             token_at(tokens, &g, r0 + ITEM) == token);
+                                 token_at(tokens, &g, r0 + ITEM) == token
+                             ? 1u
+                             : 0u);
         BARRIER();
-        for (uint32_t i = 0; i < 256 && c < g.C; i++)
-            if (TAKE(same + i))
-                sum = pl_sum_start(sum + embed_dx(dx, &g, r0 + i, c));
+        if (ITEM < 8) {
+            uint32_t bits = 0;
+            for (uint32_t i = 0; i < 32; i++)
+                bits |= TAKE(same + 32 * ITEM + i) << i;
+            PUT(words + ITEM, bits);
+        }
+        BARRIER();
+        for (uint32_t w = 0; w < 8 && c < g.C; w++)
+            for (uint32_t bits = TAKE(words + w); bits; bits &= bits - 1)
+                sum = pl_sum_start(
+                    sum +
+                    embed_dx(dx, &g, r0 + 32 * w + LOWEST_BIT(bits), c));
     }
     if (c < g.C)
         WRITE(to, sum);
 }
 
-/* Position GROUP_Y, columns of GROUP. */
+/* Position GROUP, columns of GROUP_Y. */
 KERNEL(embed_dwpe, 256, gpu_embed_bwd)
 {
-    const uint32_t t = GROUP_Y, c = GROUP * 256 + ITEM;
+    const uint32_t t = GROUP, c = GROUP_Y * 256 + ITEM;
     GLOBAL const float *dx = AT(float, g.dx);
     GLOBAL float *to = AT(float, g.dwpe) + (uint64_t)t * g.C + c;
     if (c >= g.C)

@@ -63,8 +63,9 @@ PL_INLINE void gemm_begin(float acc[8][8], const gpu_gemm *g,
         const uint32_t n = n0 + 4 * it.x + (j ? it.far_x : 0u);
         const uint32_t left = n < g->N ? g->N - n : 0u;
         float first[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
-        if (g->start == START_BIAS)
-            for (uint32_t e = 0; e < 4 && e < left; e++) {
+        UNROLL
+        for (uint32_t e = 0; e < 4; e++)
+            if (g->start == START_BIAS && e < left) {
                 const float b = READ(bias + n + e);
                 first[e] = g->flush ? pl_sum_start(b) : b;
             }
@@ -336,7 +337,8 @@ PL_INLINE void gemm_fast(const gpu_gemm *g, GLOBAL const uint8_t *pa,
                          LOCAL_PTR float *bs, const int a_panel,
                          const int b_panel, const int plain)
 {
-    const uint32_t m0 = GROUP_Y * GEMM_TILE, n0 = GROUP * GEMM_TILE,
+    const uint32_t m0 = (g->first_tile + GROUP_Y) * GEMM_TILE,
+                   n0 = GROUP * GEMM_TILE,
                    steps = g->K / GEMM_DEPTH;
     const uint32_t as_kept = plain ? PL_STORE_F32 : g->a_storage,
                    bs_kept = plain ? PL_STORE_F32 : g->b_storage,
@@ -348,6 +350,7 @@ PL_INLINE void gemm_fast(const gpu_gemm *g, GLOBAL const uint8_t *pa,
     float acc[8][8], v[4];
     it.far_y = GEMM_TILE / 2;
     gemm_begin(acc, g, (GLOBAL const float *)to->c, bias, m0, n0, it, 8, 8);
+    BARRIER_ALL(); /* others will write what was read here */
 
     /* the first panel, or stage, of each */
     for (uint32_t part = 0; part < (a_panel ? 4u : 1u); part++) {
@@ -447,12 +450,13 @@ PL_INLINE void gemm_any(const gpu_gemm *g, GLOBAL const uint8_t *pa,
                         const int rows, const int columns,
                         const uint32_t items)
 {
-    const uint32_t m0 = GROUP_Y * tall, n0 = GROUP * wide;
+    const uint32_t m0 = (g->first_tile + GROUP_Y) * tall, n0 = GROUP * wide;
     gemm_item it = gemm_item_of(wide, (uint32_t)(columns / 4));
     float acc[8][8];
     it.far_y = tall / 2;
     gemm_begin(acc, g, (GLOBAL const float *)to->c, bias, m0, n0, it, rows,
                columns);
+    BARRIER_ALL(); /* others will write what was read here */
     for (uint32_t k0 = 0; k0 < g->K; k0 += GEMM_DEPTH) {
         any_load(as, pa, a_by_k, tall, items, k0, m0, g->K, g->M, g->a_ld,
                  g->a_storage, g->a_round, g->vector & GPU_VECTOR_A, -0.0f);

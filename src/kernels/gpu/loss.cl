@@ -21,6 +21,7 @@ KERNEL(cross_entropy, 256, gpu_cross_entropy)
                                 r % g.T + 1);
         logit = get(x, at + target, g.storage);
     }
+    BARRIER_ALL(); /* another lane will write there */
     for (uint32_t c = 4 * lane_of(); c < V && there; c += LANE_COLUMNS) {
         get4(v, x, at + c, V - c, g.storage, g.vector, -INFINITY);
         for (int e = 0; e < 4; e++)

@@ -45,17 +45,25 @@ KERNEL(sumsq, 256, gpu_sumsq)
         WRITE(AT(real64, g.partial) + first + own, TAKE(sums + ITEM));
 }
 
-/* A few thousand numbers, one after the other: one item's. */
+/* A few thousand numbers, one after the other: the first item's. The others
+ * bring them. */
 KERNEL(clip, 64, gpu_clip)
 {
+    LOCAL real64 some[64];
     GLOBAL const real64 *partial = AT(real64, g.partial);
     const real64 one = real64_of(1.0f), scale = real64_bits(g.loss_scale),
                  least = real64_bits(0x3eb0c6f7a0b5ed8dUL); /* 1e-6 */
     real64 sum = real64_of(0.0f), factor = one;
-    if (ITEM || GROUP)
+    for (uint64_t i0 = 0; i0 < g.count; i0 += 64) {
+        BARRIER();
+        if (i0 + ITEM < g.count)
+            PUT(some + ITEM, READ(partial + i0 + ITEM));
+        BARRIER();
+        for (uint32_t i = 0; i < 64 && i0 + i < g.count && ITEM == 0; i++)
+            sum = real64_add(sum, TAKE(some + i));
+    }
+    if (ITEM)
         return;
-    for (uint64_t i = 0; i < g.count; i++)
-        sum = real64_add(sum, READ(partial + i));
     const real64 norm = real64_divide(real64_root(sum), scale),
                  ratio = real64_divide(real64_of(g.grad_clip),
                                        real64_add(norm, least));
