@@ -175,32 +175,39 @@ static pl_status trust_named(const pl_gpu_card *card, const pl_trust_wish *wish,
                    result.cases, result.first);
 }
 
-/* Cards in their order, those without memory of their own last; one that can't
- * be used is said, and the next tried. */
+/* Whether 'auto' takes this one. Why not is said, unless it is a processor. */
+static int is_taken(const pl_gpu_card *card, const pl_trust_wish *wish,
+                    pl_heap *heap)
+{
+    pl_error why = { 0 };
+    if (card->is_processor)
+        return 0;
+    if (!card->lacks[0] && !trust_named(card, wish, heap, &why)) {
+        pl_device_choose_auto(card->number);
+        pl_log_say(wish->log, PL_LOG_NOTE,
+                   "device = 'auto' is opencl:%d, %s, whose bits are the "
+                   "processor's",
+                   card->number, card->name);
+        return 1;
+    }
+    if (card->lacks[0])
+        snprintf(why.text, sizeof why.text, "opencl:%d (%s): %s", card->number,
+                 card->name, card->lacks);
+    pl_log_say(wish->log, PL_LOG_NOTE, "device = 'auto' doesn't take %s",
+               why.text);
+    return 0;
+}
+
+/* Cards in their order, those without memory of their own last. */
 static pl_status trust_any(const pl_gpu_card *cards, size_t count,
                            const pl_trust_wish *wish, pl_heap *heap)
 {
     pl_device_choose_auto(-1);
-    for (size_t turn = 0; turn < 2 * count; turn++) {
-        const size_t i = turn % count;
-        pl_error why = { 0 };
-        if (cards[i].is_processor ||
-            !cards[i].is_unified != (turn < count))
-            continue;
-        if (cards[i].lacks[0])
-            snprintf(why.text, sizeof why.text, "opencl:%d (%s): %s",
-                     cards[i].number, cards[i].name, cards[i].lacks);
-        else if (!trust_named(&cards[i], wish, heap, &why)) {
-            pl_device_choose_auto(cards[i].number);
-            pl_log_say(wish->log, PL_LOG_NOTE,
-                       "device = 'auto' is opencl:%d, %s, whose bits are the "
-                       "processor's",
-                       cards[i].number, cards[i].name);
-            return PL_OK;
-        }
-        pl_log_say(wish->log, PL_LOG_NOTE, "device = 'auto' doesn't take %s",
-                   why.text);
-    }
+    for (int unified = 0; unified < 2; unified++)
+        for (size_t i = 0; i < count; i++)
+            if (cards[i].is_unified == unified &&
+                is_taken(&cards[i], wish, heap))
+                return PL_OK;
     return PL_OK;
 }
 

@@ -23,9 +23,9 @@ typedef struct entry {
     pl_status status; /* of the info below */
     pl_device_info info;
     pl_device_offer offer;
-    pl_error why; /* it can't be used */
-    int is_tested;      /* now, or before: */
-    int is_remembered;  /* the result is of an earlier test */
+    pl_error why;      /* it can't be used */
+    int is_tested;     /* now, or before: */
+    int is_remembered; /* the result is of an earlier test */
     pl_status test_status;
     pl_selftest_result test;
 } entry;
@@ -206,7 +206,8 @@ static void put_entry(pl_json_text *j, const entry *e)
     pl_json_text_string(j, "device", e->name);
     pl_json_text_string(j, "name", e->card.name);
     pl_json_text_string(j, "driver", e->card.driver);
-    pl_json_text_raw(j, "is_processor", e->card.is_processor ? "true" : "false");
+    pl_json_text_raw(j, "is_processor",
+                     e->card.is_processor ? "true" : "false");
     pl_json_text_whole(j, "memory_bytes", e->card.memory_bytes);
     pl_json_text_whole(j, "largest_bytes", e->card.largest_bytes);
     pl_json_text_whole(j, "offer_bytes", e->status ? 0 : e->offer.bytes);
@@ -255,7 +256,8 @@ static pl_status run_devices(pl_cli_args *args, pl_heap *heap, pl_error *err)
     for (size_t i = 0; i < all.count; i++)
         if (all.entries[i].status)
             continue;
-        else if (args->flags & FLAG_SELFTEST && is_wanted(args, &all.entries[i]))
+        else if (args->flags & FLAG_SELFTEST &&
+                 is_wanted(args, &all.entries[i]))
             test(&all.entries[i], folder, heap);
         else
             recall(&all.entries[i], folder, heap);

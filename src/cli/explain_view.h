@@ -3,8 +3,8 @@
 #define PL_CLI_EXPLAIN_VIEW_H
 
 #include "config/config.h"
-#include "explain/advice.h"
 #include "device/cards.h"
+#include "explain/advice.h"
 #include "explain/peers.h"
 
 enum { PL_EXPLAIN_WAYS = 6 };

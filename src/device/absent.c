@@ -28,8 +28,8 @@ static pl_status open_gpu(pl_gpu **gpu, const pl_gpu_card *card, pl_heap *heap,
                           pl_error *err)
 {
     (void)gpu, (void)heap;
-    return pl_fail(err, PL_E_CONFIG, "the %s isn't here: it is only planned for",
-                   card->name);
+    return pl_fail(err, PL_E_CONFIG,
+                   "the %s isn't here: it is only planned for", card->name);
 }
 
 static void close_gpu(pl_gpu *gpu)

@@ -157,10 +157,12 @@ static void place_all(gpu *g)
 {
     const pl_graph *graph = g->base.graph;
     const pl_placement *placement = g->base.placement;
+    const size_t align = placement->rules.align;
     for (size_t i = 0; i < graph->n_buffers; i++)
         if (pl_placement_in_host(placement, &graph->buffers[i]))
-            g->memory[i] = pl_arena_claim(&g->host, placement->offsets[i],
-                                          graph->buffers[i].bytes);
+            g->memory[i] = pl_arena_claim(
+                &g->host, placement->offsets[i],
+                (graph->buffers[i].bytes + align - 1) / align * align);
         else
             g->memory[i] = address_of(place_of(g, (pl_buffer_id)i, 0));
     pl_arena_seal(&g->host);

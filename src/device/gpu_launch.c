@@ -170,7 +170,7 @@ static int is_fast(const pl_gemm *a, const gpu_gemm *g, gemm_form form)
     case NN:
         return a->K % PANEL == 0 && a->N % 4 == 0;
     case TN:
-        return a->K % 8 == 0 && a->M % 4 == 0 && a->N % 4 == 0;
+        return a->K % 16 == 0 && a->M % 4 == 0 && a->N % 4 == 0;
     default:
         return a->K % PANEL == 0 && a->M % 4 == 0 && a->N % 4 == 0 &&
                a->scratch_floats * sizeof(float) >=

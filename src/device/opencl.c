@@ -319,7 +319,8 @@ static cl_int bind_banks(pl_gpu *g)
     for (size_t k = 0; k < PL_GPU_KERNEL_COUNT && !code; k++)
         for (cl_uint i = 0; i < PL_GPU_MAX_BANKS && !code; i++) {
             const cl_mem *bank = g->banks[i] ? &g->banks[i] : &g->banks[0];
-            code = g->cl->clSetKernelArg(g->kernels[k], i, sizeof *bank, bank);
+            code = g->cl->clSetKernelArg(g->kernels[k], i, sizeof(cl_mem),
+                                         bank);
         }
     g->is_bound = !code;
     return code;

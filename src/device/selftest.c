@@ -138,8 +138,8 @@ static pl_status compare_all(sides *s, pl_selftest_result *result,
     pl_status status = PL_OK;
     /* the first row once more, in the second bank */
     for (size_t i = 0; i <= pl_selftest_row_count; i++) {
-        const pl_selftest_row *row = &pl_selftest_rows[i %
-                                                       pl_selftest_row_count];
+        const pl_selftest_row *row =
+            &pl_selftest_rows[i % pl_selftest_row_count];
         s->bank = i / pl_selftest_row_count;
         const int storages = row->in_storages ? PL_SELFTEST_STORAGES : 1;
         for (int k = 0; k < storages && !status; k++) {
@@ -236,10 +236,9 @@ static void run_reads(pl_gpu_stream *stream, void *base, const load *l)
 }
 
 /* Work per second of what `run` launches, the best of some runs. */
-static double best_of(sides *s,
-                      void (*run)(pl_gpu_stream *stream, void *base,
-                                  const load *l),
-                      const load *l, double work, pl_error *err)
+static double
+best_of(sides *s, void (*run)(pl_gpu_stream *stream, void *base, const load *l),
+        const load *l, double work, pl_error *err)
 {
     double best = 0.0;
     for (int i = 0; i < 5; i++) {
@@ -271,11 +270,10 @@ static pl_status measure(sides *s, const pl_gpu_card *card,
     }
     result->product_flops = best_of(s, run_product, l, 2.0 * n * n * n, err);
     /* half of the square, twice: scores and weights times values */
-    result->attention_flops = best_of(
-        s, run_attention, l, 2.0 * T * T * (double)l->H * 64.0, err);
-    result->peak_flops = best_of(s, run_flops, l,
-                                 2.0 * 32 * 256.0 * PROBE_GROUPS * l->rounds,
-                                 err);
+    result->attention_flops = best_of(s, run_attention, l,
+                                      2.0 * T * T * (double)l->H * 64.0, err);
+    result->peak_flops = best_of(
+        s, run_flops, l, 2.0 * 32 * 256.0 * PROBE_GROUPS * l->rounds, err);
     result->read_bytes = best_of(s, run_reads, l,
                                  (double)(l->bytes - PROBE_BYTES), err);
     return PL_OK;

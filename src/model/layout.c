@@ -18,7 +18,9 @@ static size_t smaller(size_t a, size_t b)
 
 static size_t chunk_rows(size_t V, pl_dtype dtype)
 {
-    size_t rows = CHUNK_BYTES / pl_dtype_bytes(dtype) / V;
+    /* a multiple, so that a card's tiles are full */
+    size_t rows = CHUNK_BYTES / pl_dtype_bytes(dtype) / V / CHUNK_LEAST_ROWS *
+                  CHUNK_LEAST_ROWS;
     return rows > CHUNK_LEAST_ROWS ? rows : CHUNK_LEAST_ROWS;
 }
 

@@ -6,7 +6,7 @@ set -eu
 work_on_disk
 export XDG_CACHE_HOME="$TMP_DIR/cache"
 on_card() {
-    LD_LIBRARY_PATH=$CARD "$@"
+    PL_CARD="${PL_CARD:-},blind" LD_LIBRARY_PATH=$CARD "$@"
 }
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/chars cats.txt
@@ -51,7 +51,9 @@ PL_CARD=bytes=9000000 expect 5 on_card "$PLIMSOLL" "${card[@]}" \
     --n_embd=64 --n_layer=8 --batch_size=16 --fit=exact
 [ ! -e out ] || fail "a refused run left a folder"
 
-# lost in the middle: the last checkpoint is whole, and the run goes on
+# lost in the middle: the last checkpoint is whole, and the run goes on. What is
+# measured before a first run is measured now.
+expect 0 on_card "$PLIMSOLL" train "${size[@]}" --device=opencl --out_dir=first
 PL_CARD=lost=900 expect 1 on_card "$PLIMSOLL" "${card[@]}"
 says 'opencl:0 \(Emulated card\): .*CL_OUT_OF_RESOURCES: the card gave up'
 expect 0 on_card "$PLIMSOLL" inspect out/latest
@@ -61,7 +63,7 @@ cmp out/latest/model.safetensors whole/latest/model.safetensors
 
 # devices that this version doesn't have: typed, or in a file
 expect 3 "$PLIMSOLL" train "${size[@]}" --device=cuda
-says '^plimsoll: --device=cuda: this version has no such device'
+says '^plimsoll: error: --device=cuda: this version has no such device'
 echo "device = 'cuda'" >cuda.py
 expect 0 on_card "$PLIMSOLL" train cuda.py "${size[@]}" --max_iters=2 \
     --out_dir=file

@@ -61,7 +61,10 @@ static int train_on_bad_card(long nth, unsigned long long hash)
     if (!status)
         status = pl_train(&run.session, &listener, &err);
     const int happened = pl_opencl_fail_at(0, 0) >= nth;
-    assert_int_equal(status != PL_OK, happened);
+    /* a measurement that fails is only unknown */
+    assert_true(happened || !status);
+    if (!status)
+        assert_true(tiny_run_hash(&run) == hash);
     if (status && (!strstr(err.text, "opencl:0 (Emulated card)") ||
                    !strstr(err.text, "CL_OUT_OF_RESOURCES")))
         fail_msg("call %ld: %s", nth, err.text);
@@ -86,7 +89,7 @@ static void every_call_may_fail(void **state)
     const int all = getenv("PL_TEST_LONG") != NULL;
     (void)state;
     const unsigned long long hash = whole();
-    for (long nth = 1; nth < MANY && happened; nth += all ? 1 : 1 + nth / 6)
+    for (long nth = 1; nth < MANY && happened; nth += all ? 1 : 1 + nth / 2)
         happened = train_on_bad_card(nth, hash);
     assert_false(happened);
 }

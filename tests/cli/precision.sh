@@ -21,7 +21,8 @@ expect 0 "$PLIMSOLL" prepare --out=data/sources text
 loss_of() {
     expect 0 "$PLIMSOLL" train "$configs/train_shakespeare_char_cpu.py" \
         --dataset=sources --out_dir=out --max_iters=$updates \
-        --eval_interval=$updates --eval_iters=$batches --log_interval=$updates "$@"
+        --eval_interval=$updates --eval_iters=$batches \
+        --log_interval=$updates "$@"
     loss=$(sed -n "s/^step $updates: .*val loss \([0-9.]*\).*/\1/p" <<<"$out")
     [ -n "$loss" ] || fail "no loss: $out"
     echo "$updates updates $*: $loss"

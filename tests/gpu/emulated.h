@@ -42,13 +42,13 @@ void *emulated_at(uint64_t address);
 #define GLOBAL
 #define LOCAL static
 #define LOCAL_PTR
-#define ALIGNED_16 __attribute__((aligned(16)))
+#define ALIGNED_16    __attribute__((aligned(16)))
 #define BARRIER()     emulated_barrier(__LINE__)
 #define BARRIER_ALL() emulated_barrier(__LINE__)
 #define LOWEST_BIT(x) ((uint32_t)__builtin_ctz(x))
-#define ITEM       emulated.id
-#define GROUP      emulated.group
-#define GROUP_Y    emulated.group_y
+#define ITEM          emulated.id
+#define GROUP         emulated.group
+#define GROUP_Y       emulated.group_y
 #define UNROLL
 #define NO_UNROLL
 #define MAKE4(a, b, c, d)       ((float4){ a, b, c, d })

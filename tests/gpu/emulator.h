@@ -28,8 +28,8 @@ typedef struct emulator_count {
 } emulator_count;
 
 typedef struct emulator_options {
-    int counts;     /* fill in emulator_total */
-    int is_checked; /* look for races */
+    int counts;      /* fill in emulator_total */
+    int is_checked;  /* look for races */
     int soft_double; /* kernels that have no double */
 } emulator_options;
 

@@ -16,6 +16,7 @@
  *   lost=N       the Nth launch fails, and everything after it
  *   hangs=N      the Nth launch never ends
  *   none         there is no card
+ *   blind        races are not looked for, which is faster
  *   report=FILE  the most that was allocated, the pinned slices apart, is
  *                written there when the context ends */
 #include "device/opencl_api.h"
@@ -36,6 +37,11 @@ enum {
     INVALID_BUFFER_SIZE = -61,
     MOST_ARGS_BYTES = 256,
 };
+
+/* As opencl.c expects them. */
+#define DECLARE(result, name, parameters) result name parameters;
+PL_OPENCL_CALLS(DECLARE)
+#undef DECLARE
 
 struct cl_platform {
     int unused;
@@ -137,7 +143,7 @@ static cl_ulong about(cl_uint what, size_t *bytes)
     case CL_DEVICE_DOUBLE_FP_CONFIG:
         return said("soft") ? 0 : fp;
     case CL_DEVICE_GLOBAL_MEM_SIZE:
-        return number("bytes", 1u << 30);
+        return number("bytes", 1u << 29);
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
         return number("largest", 1u << 28);
     case CL_DEVICE_LOCAL_MEM_SIZE:
@@ -234,9 +240,8 @@ cl_int clReleaseContext(cl_context context)
 cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
                                       cl_bitfield properties, cl_int *code)
 {
-    cl_command_queue queue = made(sizeof *queue,
-                                  device == &the_card && !properties ? 0 : -33,
-                                  code);
+    cl_command_queue queue = made(
+        sizeof *queue, device == &the_card && !properties ? 0 : -33, code);
     if (queue)
         queue->context = context;
     return queue;
@@ -300,6 +305,7 @@ cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *code)
 #undef ROW
     };
     emulator.soft_double = program->is_soft;
+    emulator.is_checked = !said("blind");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(rows[i].name, name) == 0 && program->is_built) {
             cl_kernel kernel = made(sizeof *kernel, 0, code);
@@ -323,11 +329,11 @@ cl_mem clCreateBuffer(cl_context context, cl_bitfield flags, size_t bytes,
 {
     const int is_pinned = (flags & CL_MEM_ALLOC_HOST_PTR) != 0;
     (void)host;
-    if (bytes == 0 || bytes > number("largest", 1u << 28)) {
+    if (bytes == 0 || (!is_pinned && bytes > number("largest", 1u << 28))) {
         *code = INVALID_BUFFER_SIZE;
         return NULL;
     }
-    if (!is_pinned && context->taken + bytes > number("bytes", 1u << 30)) {
+    if (!is_pinned && context->taken + bytes > number("bytes", 1u << 29)) {
         *code = ALLOCATION_FAILURE;
         return NULL;
     }
@@ -416,10 +422,9 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
         return OUT_OF_RESOURCES;
     for (size_t i = 0; i < EMULATOR_BANKS; i++)
         emulator_banks[i] = kernel->banks[i]->bytes;
-    const char *wrong = emulator_run(kernel->name,
-                                     (uint32_t)(global[0] / local[0]),
-                                     (uint32_t)global[1], kernel->args,
-                                     kernel->bytes);
+    const char *wrong = emulator_run(
+        kernel->name, (uint32_t)(global[0] / local[0]), (uint32_t)global[1],
+        kernel->args, kernel->bytes);
     if (wrong) {
         fprintf(stderr, "emulated card: %s\n", wrong);
         return OUT_OF_RESOURCES;

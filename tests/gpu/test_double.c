@@ -88,8 +88,7 @@ static void every_operation_is_doubles(void **state)
         /* of what is never negative */
         const real64 pa = sa & ~SIGN, pb = sb & ~SIGN;
         check("the sum", a, b, real64_add(sa, sb), x + y);
-        check("the quotient", pa, pb, real64_divide(pa, pb),
-              fabs(x) / fabs(y));
+        check("the quotient", pa, pb, real64_divide(pa, pb), fabs(x) / fabs(y));
         check("the root", a, a, real64_root(sa), sqrt(x));
         check("the float", a, a, real64_of(f), (double)f);
         check("the square", a, a, real64_square(f), (double)f * (double)f);

@@ -5,9 +5,9 @@
 #include "base/cpu.h"
 #include "base/threads.h"
 #include "device/choose.h"
-#include "device/opencl.h"
 #include "device/cpu.h"
 #include "device/cpu_steps.h"
+#include "device/opencl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

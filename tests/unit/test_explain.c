@@ -1,7 +1,7 @@
 /* test_explain.c: the replay of nanoGPT against PyTorch's own profiler, its
  * sums, the allocator's model, the advice and the table of cards. */
-#include "explain/advice.h"
 #include "device/cards.h"
+#include "explain/advice.h"
 #include "explain_measured.h"
 
 #include <math.h>

@@ -24,7 +24,9 @@
 enum {
     UPDATES = 3,
     VARIANTS = 6,
-    CONFIGS = SANITIZED_THREAD ? 1 : SANITIZED_ADDRESS ? 2 : 5, /* per dtype */
+    CONFIGS = SANITIZED_THREAD    ? 1
+              : SANITIZED_ADDRESS ? 2
+                                  : 5, /* per dtype */
     FILES = 2,
     TEXT_BYTES = 720,
     HEAP_BYTES = 64 * 1024 * 1024,

@@ -365,31 +365,34 @@ PL_INLINE void gemm_fast(const gpu_gemm *g, GLOBAL const uint8_t *pa,
     }
     BARRIER();
     NO_UNROLL
-    for (uint32_t step = 0; step < steps; step++) {
-        const uint32_t part = step % 4, ahead = step + 1,
-                       panel_ahead = step - part + 4;
-        const int more_a = (a_panel ? panel_ahead : ahead) < steps,
-                  more_b = (b_panel ? panel_ahead : ahead) < steps;
-        gemm_raw ra, rb;
-        if (more_a)
-            ra = gemm_read(&a, a_panel, part, as_kept);
-        if (more_b)
-            rb = gemm_read(&b, b_panel, part, bs_kept);
+    for (uint32_t pair = 0; pair < steps; pair += 2) {
         UNROLL
-        for (uint32_t k = 0; k < GEMM_DEPTH; k++)
-            gemm_step(acc, gemm_row(as, a_panel, step, k, it.y),
-                      gemm_row(bs, b_panel, step, k, it.x), it, 8, 8);
-        if (more_a) {
-            raw_values(v, ra, as_kept, a_round);
-            gemm_store(gemm_next(as, a_panel, step), a_panel, part, v);
-            gemm_advance(&a, a_panel, part, as_kept);
+        for (uint32_t odd = 0; odd < 2; odd++) {
+            const uint32_t step = pair + odd, part = step % 4, ahead = step + 1,
+                           panel_ahead = step - part + 4;
+            const int more_a = (a_panel ? panel_ahead : ahead) < steps,
+                      more_b = (b_panel ? panel_ahead : ahead) < steps;
+            gemm_raw ra, rb;
+            if (more_a)
+                ra = gemm_read(&a, a_panel, part, as_kept);
+            if (more_b)
+                rb = gemm_read(&b, b_panel, part, bs_kept);
+            UNROLL
+            for (uint32_t k = 0; k < GEMM_DEPTH; k++)
+                gemm_step(acc, gemm_row(as, a_panel, step, k, it.y),
+                          gemm_row(bs, b_panel, step, k, it.x), it, 8, 8);
+            if (more_a) {
+                raw_values(v, ra, as_kept, a_round);
+                gemm_store(gemm_next(as, a_panel, step), a_panel, part, v);
+                gemm_advance(&a, a_panel, part, as_kept);
+            }
+            if (more_b) {
+                raw_values(v, rb, bs_kept, b_round);
+                gemm_store(gemm_next(bs, b_panel, step), b_panel, part, v);
+                gemm_advance(&b, b_panel, part, bs_kept);
+            }
+            BARRIER();
         }
-        if (more_b) {
-            raw_values(v, rb, bs_kept, b_round);
-            gemm_store(gemm_next(bs, b_panel, step), b_panel, part, v);
-            gemm_advance(&b, b_panel, part, bs_kept);
-        }
-        BARRIER();
     }
     gemm_finish(acc, g, to, bs, m0, n0, it, 8, 8, 256, GEMM_TILE);
 }
