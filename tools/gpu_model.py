@@ -59,7 +59,7 @@ def micro_batch(c, o):
         add("products", c.product("gemm_tt", R, K, N), L)  # dx
         add("products", c.product("gemm_tn", K, N, R), L)  # dw
     # the classifier in chunks of rows
-    rows = max(64, 64 * 1024 * 1024 // 4 // V)
+    rows = min(R, max(64, (1 << 30) // 4 // V // 64 * 64))
     chunks = math.ceil(R / rows)
     for kernel, shape in (("gemm_tt", (rows, V, C)), ("gemm_nn", (rows, C, V)),
                           ("gemm_tn", (V, C, rows))):

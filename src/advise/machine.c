@@ -83,7 +83,8 @@ static pl_rates recall(const char *folder, const rates_of *wanted,
     const size_t widths[] = { wanted->width, 0 };
     pl_rates rates = device->card_flops > 0.0
                          ? pl_rates_stated(device->card_flops,
-                                           device->card_bytes_per_second)
+                                           device->card_bytes_per_second,
+                                           device->cores)
                          : pl_rates_built_in(device->cores);
     for (int w = 0; w < 2 && folder; w++)
         for (int d = 0; d < PL_RATE_DTYPES; d++) {
@@ -93,6 +94,7 @@ static pl_rates recall(const char *folder, const rates_of *wanted,
             if (!read_rates(&rates, folder, &of, heap))
                 continue;
             rates.source = w + d ? PL_RATES_SIMILAR : PL_RATES_MEASURED;
+            rates.units = 0; /* what was measured counts as it was */
             pl_rates_scale_products(&rates, products_in(device, wanted->dtype) /
                                                 products_in(device, of.dtype));
             return rates;

@@ -12,9 +12,9 @@ pl_rates pl_rates_built_in(size_t cores)
     return rates;
 }
 
-/* Of the card's peak: products issue multiply-adds in 85 % of their slots, and
- * lose some at the edges. Attention computes its scores twice, and so do its
- * gradients: 7 products where 5 are counted. */
+/* Of the card's peak: products issue multiply-adds in 87 % of their slots, and
+ * lose some before and after. Attention computes its scores twice, and so do
+ * its gradients: 7 products where 5 are counted. */
 #define CARD_PRODUCT       0.80
 #define CARD_ATTENTION     0.42
 #define CARD_ATTENTION_BWD 0.50
@@ -47,9 +47,10 @@ static double bytes_of_unit(pl_op op)
     }
 }
 
-pl_rates pl_rates_stated(double flops, double bytes_per_second)
+pl_rates pl_rates_stated(double flops, double bytes_per_second, size_t units)
 {
     pl_rates rates = { .source = PL_RATES_STATED,
+                       .units = units,
                        .barrier_seconds = CARD_STEP_SECONDS };
     for (int op = 0; op < PL_OP_COUNT; op++)
         switch ((pl_op)op) {
@@ -80,11 +81,32 @@ void pl_rates_scale_products(pl_rates *rates, double faster)
             rates->per_second[op] *= faster;
 }
 
+static size_t tiles_of(size_t count)
+{
+    enum { TILE = 128 }; /* kernels/gpu/gemm.cl's */
+    return (count + TILE - 1) / TILE;
+}
+
+/* A step's work. On a card, the tiles of a product go to its units in whole
+ * rounds: a few tiles keep a few units busy, and the others wait. */
+static double work_of(const pl_step *step, size_t units)
+{
+    const int dw = step->op == PL_OP_MATMUL_DW;
+    if (units == 0 ||
+        (!dw && step->op != PL_OP_MATMUL && step->op != PL_OP_MATMUL_T))
+        return pl_step_work(step);
+    const size_t tiles = tiles_of(dw ? step->inner : step->rows) *
+                         tiles_of(step->cols),
+                 rounds = (tiles + units - 1) / units;
+    return 2.0 * 128.0 * 128.0 * (double)(rounds * units) *
+           (double)(dw ? step->rows : step->inner);
+}
+
 double pl_cost_step(const pl_step *step, const pl_rates *rates)
 {
     const double rate = rates->per_second[step->op];
     return rates->barrier_seconds +
-           (rate > 0.0 ? pl_step_work(step) / rate : 0.0);
+           (rate > 0.0 ? work_of(step, rates->units) / rate : 0.0);
 }
 
 static double steps_seconds(const pl_program *program, const pl_rates *rates,

@@ -20,6 +20,7 @@ typedef struct pl_rates {
     pl_rates_source source;
     double per_second[PL_OP_COUNT]; /* units of work; 0: free */
     double barrier_seconds;         /* of every step */
+    size_t units; /* of a card, which share a product's tiles; 0: none */
     double quiet; /* share of the time that was ours while they were measured */
     double date;  /* when that was, in seconds since 1970; 0: unknown */
 } pl_rates;
@@ -28,8 +29,9 @@ typedef struct pl_rates {
 pl_rates pl_rates_built_in(size_t cores);
 
 /* What the kernels of kernels/gpu would do on a card of so many float32 flops
- * and bytes per second, by the model in docs/gpu.md: nobody has measured it. */
-pl_rates pl_rates_stated(double flops, double bytes_per_second);
+ * and bytes per second and so many units, by the model in docs/gpu.md: nobody
+ * has measured it. */
+pl_rates pl_rates_stated(double flops, double bytes_per_second, size_t units);
 
 /* Products and attention are `faster` times as fast as the rates say: what is
  * known of one dtype, for another. */

@@ -6,6 +6,8 @@
 
 enum {
     CHUNK_BYTES = 64 * 1024 * 1024, /* of logits that exist at once */
+    CARD_CHUNK_BYTES = 1 << 30,     /* on a card, which has many more units that
+                                     * share the rows */
     CHUNK_LEAST_ROWS = 64,          /* fewer make poor matrix products */
     SLICE_BYTES = 4 * 1024 * 1024,
     MLP_ROWS = 1024, /* fills a matrix product; more rows gain nothing */
@@ -16,10 +18,13 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t chunk_rows(size_t V, pl_dtype dtype)
+static size_t chunk_rows(size_t V, const pl_gpt_layout *layout)
 {
+    const size_t bytes = layout->device.memory.spaces == PL_SPACES_APART
+                             ? CARD_CHUNK_BYTES
+                             : CHUNK_BYTES;
     /* a multiple, so that a card's tiles are full */
-    size_t rows = CHUNK_BYTES / pl_dtype_bytes(dtype) / V / CHUNK_LEAST_ROWS *
+    size_t rows = bytes / pl_dtype_bytes(layout->dtype) / V / CHUNK_LEAST_ROWS *
                   CHUNK_LEAST_ROWS;
     return rows > CHUNK_LEAST_ROWS ? rows : CHUNK_LEAST_ROWS;
 }
@@ -85,7 +90,6 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .eval_T = eval_T,
         /* more rows than training's would only have to be shrunk again */
         .eval_micro = smaller(eval_batch, batch * (shape->T / eval_T)),
-        .chunk_rows = chunk_rows(shape->V, pl_layout_dtype(config)),
         .mlp_rows = MLP_ROWS,
         .prefill = shape->T,
         .slice_bytes = SLICE_BYTES,
@@ -103,6 +107,7 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
     pl_status status = pl_device_choose(&layout->device, config, err);
     if (status)
         return status;
+    layout->chunk_rows = chunk_rows(shape->V, layout);
     return make_levels(&layout->levels, &config->grad_checkpoint, shape->L,
                        heap, err);
 }

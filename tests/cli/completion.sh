@@ -118,7 +118,7 @@ try() {
 # COMMAND: its flags, from the usage line and the text
 flags() {
     "$PLIMSOLL" "$1" --help | sed '/(defaults shown)/,$d' |
-        grep -oE -e '--(json|steps|resume|markdown|decode|special)\b' |
+        grep -oE -e '--(json|steps|resume|markdown|decode|special|selftest)\b' |
         sort -u | tr '\n' ' '
 }
 

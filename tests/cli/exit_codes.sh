@@ -76,6 +76,8 @@ calls=$(sed 's/^ *//; /^#/d; /^$/d' <<'TABLE'
     2 pln
     2 help pln
     2 --frobnicate
+    2 devices opencl:99
+    2 devices --n_layer=2
     2 plan --frobnicate=1
     2 plan -x
     2 plan cats.txt

@@ -31,7 +31,8 @@ for command in "${commands[@]}"; do
     has "$name" ".B plimsoll $command"
     # The keys with their defaults, in the same order, and what each is for.
     sed -n 's/^  \(--[a-z0-9_]*=.*\)/\1/p' <<<"$out" >"$TMP_DIR/keys"
-    [ -s "$TMP_DIR/keys" ] || fail "$command --help lists no keys"
+    [ -s "$TMP_DIR/keys" ] || [ "$command" = devices ] ||
+        fail "$command --help lists no keys"
     page "$name" | sed -n '/^\.TP/{n;/^--[a-z]/p}' | diff "$TMP_DIR/keys" - ||
         fail "$name: other keys than --help"
     while IFS= read -r line; do

@@ -148,7 +148,7 @@ static void both_memories_have_to_hold_a_plan(void **state)
                                            &run.config, &little, NULL,
                                            &run.heap, &err),
                      PL_E_MEMORY);
-    assert_contains(err.text, "B of the host's, which has 1.00 kB");
+    assert_contains(err.text, "B of the host's, where it may have 1.00 kB");
     little = machine;
     little.budget_bytes = 100000;
     assert_int_equal(pl_session_open_train(&run.session, PL_RUN_TRAINS,
