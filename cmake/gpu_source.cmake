@@ -9,8 +9,11 @@ set(parts
     kernels/gpu/lanes.clh kernels/gpu/double.clh
     kernels/gpu/gemm.cl kernels/gpu/layernorm.cl kernels/gpu/rmsnorm.cl
     kernels/gpu/attention.clh kernels/gpu/attention.cl
-    kernels/gpu/attention_bwd.cl kernels/gpu/loss.cl kernels/gpu/embed.cl
-    kernels/gpu/elementwise.cl kernels/gpu/add.cl kernels/gpu/optimizer.cl)
+    kernels/gpu/attention_bwd.clh kernels/gpu/attention_bwd.cl
+    kernels/gpu/loss.cl kernels/gpu/embed.cl
+    kernels/gpu/elementwise.cl kernels/gpu/add.cl kernels/gpu/optimizer.cl
+    kernels/gpu/tensor.clh kernels/gpu/tensor.cl
+    kernels/gpu/attention_tensor.cl kernels/gpu/attention_tensor_bwd.cl)
 
 set(text "")
 foreach(part IN LISTS parts)

@@ -5,20 +5,28 @@
     tools/gpu_loops.py gpu.cubin [KERNEL...]
 
 Of each kernel's inner loop, the one with the most multiply-adds and no other
-loop in it: instructions, the share of FFMA, and its accesses to memory. Needs
-cuobjdump, which comes with nvcc. `--check` ends with 1 if a product's or
-attention's loop is below what docs/gpu.md promises, or a kernel spills that
-may not, takes more than 48 KiB of shared memory, or more than 1024 threads.
+loop in it: instructions, the share of FFMA, and its accesses to memory; of
+tensor cores' kernels, how many other instructions stand between two HMMA.
+Needs cuobjdump, which comes with CUDA's toolkit. `--check` ends with 1 if a
+product's or attention's loop is below what docs/gpu.md promises, or a kernel
+spills that may not, or takes more than 48 KiB of shared memory by itself.
 """
 import argparse
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 
 LEAST = {"gemm_nn": 0.85, "gemm_tn": 0.85, "gemm_tt": 0.85,
          "attention": 0.60, "attention_wide": 0.60, "attention_dq": 0.60,
          "attention_dkv": 0.60}
+
+# Other instructions between two HMMA, in the median.
+MOST = {"tensor_nn": 1, "tensor_nt": 1, "tensor_tn": 1, "tensor_tt": 1,
+        "attention_tensor": 1, "attention_tensor_deep": 1,
+        "attention_dq_tensor": 1, "attention_dq_tensor_deep": 1,
+        "attention_dkv_tensor": 4, "attention_dkv_tensor_deep": 1}
 
 
 def kernels(cubin):
@@ -41,9 +49,11 @@ def opcode(text):
     return re.sub(r"^@!?U?P\w+\s+", "", text.strip()).split()[0]
 
 
-def loops(code):
-    """Bodies of innermost loops, as lists of opcodes."""
+def loops(code, marks="FFMA"):
+    """Bodies of loops, as lists of opcodes, without the loops in them: those
+    have no instruction that is counted."""
     place = {address: i for i, (address, _) in enumerate(code)}
+    ops = [opcode(text) for _, text in code]
     spans = []
     for i, (address, text) in enumerate(code):
         found = re.search(r"\bBRA\b.*?(0x[0-9a-f]+)", text)
@@ -52,10 +62,12 @@ def loops(code):
             if begin < address and begin in place:
                 spans.append((place[begin], i))
     for begin, end in spans:
-        inner = any(b >= begin and e <= end and (b, e) != (begin, end)
-                    for b, e in spans)
-        if not inner:
-            yield [opcode(text) for _, text in code[begin:end + 1]]
+        inner = [(b, e) for b, e in spans
+                 if b >= begin and e <= end and (b, e) != (begin, end)]
+        if any(op.startswith(marks) for b, e in inner for op in ops[b:e + 1]):
+            continue
+        yield [op for i, op in enumerate(ops[begin:end + 1], begin)
+               if not any(b <= i <= e for b, e in inner)]
 
 
 def inner_loop(code):
@@ -64,6 +76,21 @@ def inner_loop(code):
         return sum(op.startswith("FFMA") for op in body)
     best = max(loops(code), key=fused, default=[])
     return best if fused(best) >= 32 else None
+
+
+def tensor_loop(code):
+    """The body with the most HMMA, or None."""
+    def products(body):
+        return sum(op.startswith("HMMA") for op in body)
+    best = max(loops(code, "HMMA"), key=products, default=[])
+    return best if products(best) >= 16 else None
+
+
+def gaps(body):
+    """Other instructions between one HMMA and the next, round the loop."""
+    at = [i for i, op in enumerate(body) if op.startswith("HMMA")]
+    return [b - a - 1 for a, b in zip(at, at[1:])] + [
+        len(body) - at[-1] - 1 + at[0]]
 
 
 def ffma_share(body):
@@ -97,6 +124,18 @@ def judge_resources(name, use):
         yield f"{name}: {use['shared']} bytes of shared memory"
 
 
+def show_tensor(name, body):
+    """Prints a loop of tensor cores; yields what is wrong with it."""
+    between = gaps(body)
+    median = statistics.median(between)
+    print(f"{name}: {len(body)} instructions, HMMA {len(between)}, between "
+          f"two of them {median:g} others in the median, "
+          f"{statistics.mean(between):.2f} on average")
+    if median > MOST.get(name, median):
+        yield (f"{name}: {median:g} instructions between two HMMA, expected "
+               f"at most {MOST[name]}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -105,12 +144,18 @@ def main():
     parser.add_argument("--check", action="store_true")
     o = parser.parse_args()
     if not shutil.which("cuobjdump"):
-        sys.exit("gpu_loops: cuobjdump is not here; it comes with nvcc")
+        sys.exit("gpu_loops: cuobjdump is not here; it comes with "
+                 "CUDA's toolkit")
     code, bad = kernels(o.cubin), []
     use = resources(o.cubin)
-    for name in o.kernel or [n for n in LEAST if n in code]:
+    for name in o.kernel or [n for n in [*LEAST, *MOST] if n in code]:
         if name not in code:
             sys.exit(f"gpu_loops: {o.cubin} has no kernel {name}")
+        if "tensor" in name:
+            body = tensor_loop(code[name])
+            bad += (show_tensor(name, body) if body
+                    else [f"{name}: no loop with 16 HMMA"])
+            continue
         body = inner_loop(code[name])
         if not body:
             bad.append(f"{name}: no loop with 32 FFMA")

@@ -71,6 +71,8 @@ static int read_rates(pl_rates *rates, const char *folder, const rates_of *of,
  * measured. */
 static double products_in(const pl_device_info *device, pl_dtype dtype)
 {
+    if (dtype != PL_F32 && device->products != PL_PRODUCTS_EXACT)
+        return device->tensor_speed;
     return dtype == PL_BF16 ? device->bf16_speed : 1.0;
 }
 

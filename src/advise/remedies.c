@@ -3,6 +3,7 @@
  * precision or parameters. */
 #include "advise/remedies.h"
 #include "base/log.h"
+#include "device/choose.h"
 #include "model/from_config.h"
 
 #include <stddef.h>
@@ -18,6 +19,13 @@ typedef struct pricing {
     size_t count;
     pl_error *err;
 } pricing;
+
+/* Tensor arithmetic can't have everything (device/products.h). */
+static int is_computable(const pl_config *config)
+{
+    pl_device_info device;
+    return !pl_device_choose(&device, config, NULL);
+}
 
 /* Whether the smallest plan of a config fits. */
 static pl_status try_smallest(const pricing *p, const pl_config *config,
@@ -58,6 +66,8 @@ static pl_status offer_it(pricing *p, const pl_config *changed,
     const pl_log silent = { 0 };
     pl_run_plan plan;
     int fits;
+    if (!is_computable(changed))
+        return PL_OK;
     pl_status status = try_smallest(p, changed, &fits);
     if (status || !fits || p->count == PL_MAX_REMEDIES)
         return status;
@@ -228,14 +238,16 @@ static int64_t *key_of(pl_config *config, const struct size *size)
 
 /* In what steps a size is made smaller: whole heads of an even width, and a
  * context that is easy to remember. */
-static int64_t unit_of(const pl_config *config, const struct size *size)
+static int64_t unit_of(const pricing *p, const pl_config *config,
+                       const struct size *size)
 {
+    const int exact = p->machine->device.products == PL_PRODUCTS_EXACT;
     const int64_t value = *key_of((pl_config *)(uintptr_t)config, size);
     int64_t unit = 1;
     if (size->key == offsetof(pl_config, n_embd))
         unit = 2 * config->n_head;
     else if (size->key == offsetof(pl_config, block_size))
-        unit = 64;
+        unit = exact || value > 64 ? 64 : PL_TENSOR_GROUP;
     return unit < value ? unit : 1;
 }
 
@@ -244,7 +256,7 @@ static int64_t unit_of(const pl_config *config, const struct size *size)
 static pl_status shrink(const pricing *p, pl_config *changed,
                         const struct size *size, int *found)
 {
-    int64_t *key = key_of(changed, size), unit = unit_of(changed, size);
+    int64_t *key = key_of(changed, size), unit = unit_of(p, changed, size);
     int64_t low = 0, high = (*key - 1) / unit; /* low fits, or is 0 */
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
@@ -279,6 +291,8 @@ static pl_status offer_models(pricing *p)
         int found;
         changed.eval_block_size =
             PL_NONE; /* it may be longer than block_size */
+        if (!is_computable(&changed))
+            continue;
         status = shrink(p, &changed, size, &found);
         if (status || !found)
             continue;

@@ -170,6 +170,12 @@ static pl_status price_model(pricing *p)
                eval_sequences(p->config));
 }
 
+/* Tensor arithmetic has no float32, nor two kinds of operands. */
+static int has_exact_products(const pl_gpt_layout *layout)
+{
+    return layout->device.products == PL_PRODUCTS_EXACT;
+}
+
 /* float16 has bfloat16's bytes, and on no processor its speed: nobody who has
  * neither needs to be told of it. */
 static pl_status price_dtype(pricing *p)
@@ -180,7 +186,8 @@ static pl_status price_dtype(pricing *p)
     for (int i = 0; i < 2 && !status; i++) {
         pl_gpt_layout other = *layout;
         char value[48];
-        if (layout->dtype == others[i])
+        if (layout->dtype == others[i] ||
+            (others[i] == PL_F32 && !has_exact_products(layout)))
             continue;
         other.dtype = others[i];
         snprintf(value, sizeof value, "'%s'", pl_dtype_name(other.dtype));
@@ -202,13 +209,18 @@ static pl_status price_bits(pricing *p)
                      &other, sequences);
     }
     other = *layout;
-    if (!status && layout->weights == PL_F32) {
+    if (!status && layout->weights == PL_F32 &&
+        (layout->dtype != PL_F16 || has_exact_products(layout))) {
         other.weights = PL_BF16;
         status = add(p, PL_KEY_weights, "'bf16'", &p->plan->gpt.shape, &other,
                      sequences);
     }
     other = *layout;
-    if (!status && layout->weights == PL_F32 && layout->dtype != PL_F32) {
+    /* a card's tensor cores need them */
+    const int is_free = layout->device.memory.spaces != PL_SPACES_APART ||
+                        has_exact_products(layout);
+    if (!status && layout->weights == PL_F32 && layout->dtype != PL_F32 &&
+        is_free) {
         int kept = layout->copy == PL_COPY_RESIDENT;
         other.copy = kept ? PL_COPY_NONE : PL_COPY_RESIDENT;
         status = add(p, PL_KEY_working_copy, kept ? "'rounded'" : "'resident'",

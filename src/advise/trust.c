@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "device/choose.h"
-#include "device/opencl.h"
+#include "device/cuda_code.h"
 #include "format/jsontext.h"
 
 #include <stdio.h>
@@ -43,10 +43,12 @@ static const char *program_hash(void)
 static pl_status path_of(char path[PL_PATH_BYTES], const pl_gpu_card *card,
                          const char *folder, pl_error *err)
 {
-    char who[sizeof card->name + sizeof card->driver + PL_HASH_TEXT_BYTES + 8],
+    char who[sizeof card->name + sizeof card->driver + sizeof card->code +
+             PL_HASH_TEXT_BYTES + 24],
         name[PL_HASH_TEXT_BYTES + 16];
-    const int used = snprintf(who, sizeof who, "%s\n%s\n%s", card->name,
-                              card->driver, program_hash());
+    const int used = snprintf(who, sizeof who, "%s\n%s\n%s\n%s\n%s",
+                              card->api->name, card->name, card->driver,
+                              card->code, program_hash());
     snprintf(name, sizeof name, "selftest-%s.json",
              pl_hash_of(who, (size_t)used).text);
     return pl_path_join(path, folder, name, err);
@@ -69,14 +71,12 @@ int pl_trust_recall(pl_selftest_result *result, const pl_gpu_card *card,
         pl_json_parse(text, bytes, path, &root, NULL))
         return 0;
     const char *first = json_string_value(json_object_get(root, "first"));
-    result->cases = (size_t)number_in(root, "cases");
-    result->failed = (size_t)number_in(root, "failed");
-    result->bytes = (size_t)number_in(root, "bytes");
-    result->date = number_in(root, "date");
-    result->product_flops = number_in(root, "product_flops");
-    result->attention_flops = number_in(root, "attention_flops");
-    result->peak_flops = number_in(root, "peak_flops");
-    result->read_bytes = number_in(root, "read_bytes");
+#define COUNT(name) result->name = (size_t)number_in(root, #name);
+    PL_SELFTEST_COUNTS(COUNT)
+#undef COUNT
+#define REAL(name) result->name = number_in(root, #name);
+    PL_SELFTEST_REALS(REAL)
+#undef REAL
     snprintf(result->first, sizeof result->first, "%s", first ? first : "");
     json_decref(root);
     return result->cases > 0;
@@ -90,15 +90,13 @@ static pl_status write_result(const pl_selftest_result *r,
     pl_json_text j = pl_json_text_begin(text, sizeof text);
     pl_json_text_string(&j, "card", card->name);
     pl_json_text_string(&j, "driver", card->driver);
-    pl_json_text_whole(&j, "cases", r->cases);
-    pl_json_text_whole(&j, "failed", r->failed);
-    pl_json_text_whole(&j, "bytes", r->bytes);
     pl_json_text_string(&j, "first", r->first);
-    pl_json_text_real(&j, "date", r->date);
-    pl_json_text_real(&j, "product_flops", r->product_flops);
-    pl_json_text_real(&j, "attention_flops", r->attention_flops);
-    pl_json_text_real(&j, "peak_flops", r->peak_flops);
-    pl_json_text_real(&j, "read_bytes", r->read_bytes);
+#define COUNT(name) pl_json_text_whole(&j, #name, r->name);
+    PL_SELFTEST_COUNTS(COUNT)
+#undef COUNT
+#define REAL(name) pl_json_text_real(&j, #name, r->name);
+    PL_SELFTEST_REALS(REAL)
+#undef REAL
     pl_status status = pl_json_text_end(&j, err);
     if (!status)
         status = path_of(path, card, folder, err);
@@ -138,8 +136,10 @@ static pl_status test(pl_selftest_result *result, const pl_gpu_card *card,
     const pl_selftest_wish how = { .measures = 1,
                                    .seen = wish->progress ? tell : NULL,
                                    .context = &copy };
-    pl_status status = pl_selftest_run(result, &pl_opencl_api, card, &how,
-                                       &heap, err);
+    if (wish->progress)
+        wish->progress("opening the card; its kernels may have to be compiled, "
+                       "once");
+    pl_status status = pl_selftest_run(result, card, &how, &heap, err);
     if (wish->progress)
         wish->progress(NULL);
     pl_heap_close(&heap);
@@ -164,71 +164,105 @@ static pl_status trust_named(const pl_gpu_card *card, const pl_trust_wish *wish,
 {
     pl_selftest_result result;
     pl_status status = look_at(&result, card, wish, heap, err);
+    if (!status && !result.failed && result.tensor_failed) {
+        pl_gpu_leave_tensor(card);
+        pl_log_say(wish->log, PL_LOG_NOTE,
+                   "%s:%d (%s): its tensor cores have other bits than %s, in "
+                   "%zu of %zu cases, first %s: products are exact there. "
+                   "Please report it",
+                   card->api->name, card->number, card->name,
+                   pl_products_name(card->tensor), result.tensor_failed,
+                   result.tensor_cases, result.first);
+    }
     if (status || !result.failed)
         return status;
     return pl_fail(err, PL_E_CONFIG,
-                   "opencl:%d (%s, driver %s) doesn't compute the processor's "
+                   "%s:%d (%s, driver %s) doesn't compute the processor's "
                    "bits: %zu of %zu cases of the self-test differ, first %s. "
                    "`plimsoll devices --selftest` tests it again. Set device = "
                    "'cpu', or try another driver",
-                   card->number, card->name, card->driver, result.failed,
-                   result.cases, result.first);
+                   card->api->name, card->number, card->name, card->driver,
+                   result.failed, result.cases, result.first);
 }
 
 /* Whether 'auto' takes this one. Why not is said, unless it is a processor. */
-static int is_taken(const pl_gpu_card *card, const pl_trust_wish *wish,
-                    pl_heap *heap)
+static int is_taken(const pl_gpu_kind *kind, const pl_gpu_card *card,
+                    const pl_trust_wish *wish, pl_heap *heap)
 {
     pl_error why = { 0 };
     if (card->is_processor)
         return 0;
     if (!card->lacks[0] && !trust_named(card, wish, heap, &why)) {
-        pl_device_choose_auto(card->number);
+        pl_device_choose_auto(kind, card->number);
         pl_log_say(wish->log, PL_LOG_NOTE,
-                   "device = 'auto' is opencl:%d, %s, whose bits are the "
+                   "device = 'auto' is %s:%d, %s, whose bits are the "
                    "processor's",
-                   card->number, card->name);
+                   card->api->name, card->number, card->name);
         return 1;
     }
     if (card->lacks[0])
-        snprintf(why.text, sizeof why.text, "opencl:%d (%s): %s", card->number,
-                 card->name, card->lacks);
+        snprintf(why.text, sizeof why.text, "%s:%d (%s): %s", card->api->name,
+                 card->number, card->name, card->lacks);
     pl_log_say(wish->log, PL_LOG_NOTE, "device = 'auto' doesn't take %s",
                why.text);
     return 0;
 }
 
-/* Cards in their order, those without memory of their own last. */
-static pl_status trust_any(const pl_gpu_card *cards, size_t count,
-                           const pl_trust_wish *wish, pl_heap *heap)
+/* All kinds' cards in their order, those without memory of their own last. */
+static pl_status trust_any(const pl_trust_wish *wish, pl_heap *heap,
+                           pl_error *err)
 {
-    pl_device_choose_auto(-1);
-    for (int unified = 0; unified < 2; unified++)
-        for (size_t i = 0; i < count; i++)
-            if (cards[i].is_unified == unified &&
-                is_taken(&cards[i], wish, heap))
-                return PL_OK;
-    return PL_OK;
+    pl_gpu_card *cards[PL_DEVICE_CARD_KINDS];
+    size_t counts[PL_DEVICE_CARD_KINDS];
+    pl_status status = PL_OK;
+    pl_device_choose_auto(NULL, 0);
+    for (size_t k = 0; k < PL_DEVICE_CARD_KINDS && !status; k++) {
+        status = pl_heap_take(heap, &cards[k], PL_GPU_MAX_CARDS,
+                              sizeof *cards[k], err);
+        if (!status)
+            status = pl_device_cards[k]->api->list(cards[k], &counts[k], err);
+    }
+    for (int unified = 0; unified < 2 && !status; unified++)
+        for (size_t k = 0; k < PL_DEVICE_CARD_KINDS; k++)
+            for (size_t i = 0; i < counts[k]; i++)
+                if (cards[k][i].is_unified == unified &&
+                    is_taken(pl_device_cards[k], &cards[k][i], wish, heap))
+                    return PL_OK;
+    return status;
+}
+
+/* A card by its name, tested. */
+static pl_status trust_one(pl_device_info *info, const pl_gpu_kind *kind,
+                           int number, const pl_trust_wish *wish, pl_heap *heap,
+                           pl_error *err)
+{
+    pl_gpu_card card;
+    pl_status status = pl_gpu_find(info, kind, number, err);
+    if (!status)
+        status = kind->card_of(&card, info, err);
+    return status ? status : trust_named(&card, wish, heap, err);
 }
 
 pl_status pl_trust_device(const pl_config *config, const pl_trust_wish *wish,
                           pl_heap *heap, pl_error *err)
 {
-    pl_gpu_card *cards;
     pl_device_info info;
-    size_t count = 0;
+    pl_error why = { 0 };
+    int number;
     const pl_device_asked asked = pl_device_asks(config);
+    const pl_gpu_kind *named = pl_device_named(&config->device, &number);
     if (asked == PL_DEVICE_ASKS_HOST)
         return PL_OK;
-    pl_status status = pl_heap_take(heap, &cards, PL_GPU_MAX_CARDS,
-                                    sizeof *cards, err);
-    if (!status)
-        status = pl_opencl_api.list(cards, &count, err);
-    if (!status && asked == PL_DEVICE_ASKS_ANY)
-        return trust_any(cards, count, wish, heap);
-    if (!status)
-        status = pl_device_choose(&info, config, err);
-    if (status)
-        return status;
-    return trust_named(&cards[info.variant], wish, heap, err);
+    pl_cuda_code_keep_in(wish->folder);
+    if (asked == PL_DEVICE_ASKS_CARD)
+        return trust_one(&info, named, number, wish, heap, err);
+    if (!named)
+        return trust_any(wish, heap, err);
+    if (!trust_one(&info, named, number, wish, heap, &why)) {
+        pl_device_choose_auto(named, info.variant);
+        return PL_OK;
+    }
+    pl_log_say(wish->log, PL_LOG_NOTE, "device = '%s' in a file: %s",
+               config->device.text, why.text);
+    return trust_any(wish, heap, err);
 }

@@ -20,7 +20,9 @@ typedef struct pl_trust_wish {
 /* Makes sure that the device that the config asks for may be used: a card that
  * fails the self-test is refused with what failed. 'auto' becomes the first
  * card that isn't a processor and passes, or the processor, for the rest of
- * this process (pl_device_choose_auto), and the log says what it took. */
+ * this process (pl_device_choose_auto), and the log says what it took. 'cuda'
+ * that nobody typed is a CUDA card that passes; else the log says why not, and
+ * it is what 'auto' is. */
 PL_MUST_CHECK pl_status pl_trust_device(const pl_config *config,
                                         const pl_trust_wish *wish,
                                         pl_heap *heap, pl_error *err);

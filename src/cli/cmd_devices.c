@@ -5,8 +5,9 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/term.h"
+#include "device/cards.h"
 #include "device/choose.h"
-#include "device/opencl.h"
+#include "device/cuda_code.h"
 #include "device/selftest.h"
 #include "format/jsontext.h"
 
@@ -39,11 +40,11 @@ typedef struct listing {
 
 /* ---- finding ---- */
 
-static void look_at(entry *e, const pl_gpu_card *card)
+static void look_at(entry *e, const pl_gpu_kind *kind, const pl_gpu_card *card)
 {
     e->card = *card;
-    snprintf(e->name, sizeof e->name, "opencl:%d", card->number);
-    e->status = pl_opencl_describe(&e->info, card->number, &e->why);
+    snprintf(e->name, sizeof e->name, "%s:%d", card->api->name, card->number);
+    e->status = pl_gpu_describe(&e->info, &kind->base, card, &e->why);
     if (!e->status)
         e->status = pl_device_offer_make(&e->offer, &e->info, &e->why);
 }
@@ -72,24 +73,31 @@ static pl_status check_names(const pl_cli_args *args, const listing *all,
     return PL_OK;
 }
 
+static pl_status find_cards(listing *all, pl_heap *heap, pl_error *err)
+{
+    pl_gpu_card *cards;
+    size_t count = 0;
+    pl_status status = pl_heap_take(heap, &cards, PL_GPU_MAX_CARDS,
+                                    sizeof *cards, err);
+    if (!status)
+        status = pl_heap_take(heap, &all->entries,
+                              PL_DEVICE_CARD_KINDS * PL_GPU_MAX_CARDS,
+                              sizeof *all->entries, err);
+    for (size_t k = 0; k < PL_DEVICE_CARD_KINDS && !status; k++) {
+        status = pl_device_cards[k]->api->list(cards, &count, err);
+        for (size_t i = 0; i < count && !status; i++)
+            look_at(&all->entries[all->count++], pl_device_cards[k], &cards[i]);
+    }
+    return status;
+}
+
 static pl_status find_all(listing *all, const pl_config *config, pl_heap *heap,
                           pl_error *err)
 {
-    pl_gpu_card *cards;
     pl_status status = pl_device_choose_host(&all->cpu, config, err);
     if (!status)
         status = pl_device_offer_make(&all->cpu_offer, &all->cpu, err);
-    if (!status)
-        status = pl_heap_take(heap, &cards, PL_GPU_MAX_CARDS, sizeof *cards,
-                              err);
-    if (!status)
-        status = pl_opencl_api.list(cards, &all->count, err);
-    if (!status)
-        status = pl_heap_take(heap, &all->entries, all->count + 1,
-                              sizeof *all->entries, err);
-    for (size_t i = 0; i < all->count && !status; i++)
-        look_at(&all->entries[i], &cards[i]);
-    return status;
+    return status ? status : find_cards(all, heap, err);
 }
 
 /* ---- testing ---- */
@@ -97,16 +105,18 @@ static pl_status find_all(listing *all, const pl_config *config, pl_heap *heap,
 static void seen(void *context, const pl_selftest_case *it)
 {
     const entry *e = context;
-    pl_term_progress("%s: %s, %s %s", e->name, it->op, it->storage, it->what);
+    pl_term_progress("%s: %s, %s, %s %s", e->name, it->op, it->storage,
+                     it->products, it->what);
 }
 
 static void test(entry *e, const char *folder, pl_heap *heap)
 {
     const pl_selftest_wish wish = { .measures = 1, .seen = seen, .context = e };
     const pl_trust_wish memory = { folder, &pl_term_log, NULL };
+    pl_term_progress("%s: opening it; its kernels may have to be compiled",
+                     e->name);
     e->is_tested = 1;
-    e->test_status = pl_selftest_run(&e->test, &pl_opencl_api, &e->card, &wish,
-                                     heap, &e->why);
+    e->test_status = pl_selftest_run(&e->test, &e->card, &wish, heap, &e->why);
     pl_term_clear();
     if (!e->test_status)
         pl_trust_remember(&e->test, &e->card, &memory);
@@ -124,7 +134,12 @@ static void recall(entry *e, const char *folder, pl_heap *heap)
 static void print_test(const entry *e)
 {
     const pl_selftest_result *r = &e->test;
-    char when[PL_UNITS_TEXT_BYTES + 8] = "";
+    const char *tensor = pl_products_name(e->card.tensor);
+    const pl_card *row;
+    char when[PL_UNITS_TEXT_BYTES + 8] = "", peak[64] = "";
+    if (!pl_card_find(e->card.name, &row, NULL) && row->half_gflops > 0.0)
+        snprintf(peak, sizeof peak, "; its data sheet says %.1f",
+                 row->half_gflops);
     if (e->is_remembered)
         snprintf(when, sizeof when, " %s ago",
                  pl_units_duration(fmax(pl_clock_date() - r->date, 0.0)).text);
@@ -143,26 +158,48 @@ static void print_test(const entry *e)
                       "the processor's%s\n",
                       pl_term_out(PL_TERM_GREEN), when, r->cases,
                       pl_units_count(r->bytes).text, pl_term_out_end());
+    if (r->tensor_failed)
+        pl_term_print("            %s%s: %zu of %zu cases have other bits than "
+                      "the processor's; the first is %s%s\n",
+                      pl_term_out(PL_TERM_RED), tensor, r->tensor_failed,
+                      r->tensor_cases, r->first, pl_term_out_end());
+    else if (r->tensor_cases)
+        pl_term_print("            %s%s: %zu cases, %s bytes: all are the "
+                      "processor's%s\n",
+                      pl_term_out(PL_TERM_GREEN), tensor, r->tensor_cases,
+                      pl_units_count(r->tensor_bytes).text, pl_term_out_end());
     printf("            products %.1f GFLOP/s, attention %.1f, multiply-adds "
            "alone %.1f; reads %.1f GB/s\n",
            r->product_flops * 1e-9, r->attention_flops * 1e-9,
            r->peak_flops * 1e-9, r->read_bytes * 1e-9);
+    if (r->tensor_cases)
+        printf("            %s: products %.1f GFLOP/s, attention %.1f%s\n",
+               tensor, r->tensor_flops * 1e-9, r->tensor_attention_flops * 1e-9,
+               peak);
 }
 
 static void print_entry(const entry *e)
 {
     pl_term_print("%-11s %s\n", e->name, e->card.name);
-    pl_term_print("            driver %s; %s of memory, at most %s at once%s\n",
-                  e->card.driver, pl_units_bytes(e->card.memory_bytes).text,
-                  pl_units_bytes(e->card.largest_bytes).text,
-                  e->card.is_processor
-                      ? "; a processor, used only where it is named"
-                      : "");
+    const pl_gpu_card *c = &e->card;
+    char parts[80] = "", capability[48] = "";
+    if (c->largest_bytes < c->memory_bytes)
+        snprintf(parts, sizeof parts, ", at most %s at once",
+                 pl_units_bytes(c->largest_bytes).text);
+    if (c->capability)
+        snprintf(capability, sizeof capability, "; compute capability %d.%d",
+                 c->capability / 10, c->capability % 10);
+    pl_term_print("            driver %s; %s of memory%s%s%s\n", c->driver,
+                  pl_units_bytes(c->memory_bytes).text, parts, capability,
+                  c->is_processor ? "; a processor, used only where it is named"
+                                  : "");
+    if (c->code[0])
+        pl_term_print("            code: %s\n", c->code);
     if (e->status)
         pl_term_print("            can't be used: %s\n", e->why.text);
     else
-        printf("            a run would get %s\n",
-               pl_units_bytes(e->offer.bytes).text);
+        pl_term_print("            a run would get %s (%s)\n",
+                      pl_units_bytes(e->offer.bytes).text, e->offer.from);
     if (e->is_tested)
         print_test(e);
 }
@@ -175,8 +212,8 @@ static void print_all(const listing *all)
     for (size_t i = 0; i < all->count; i++)
         print_entry(&all->entries[i]);
     if (all->count == 0)
-        printf("no card: OpenCL lists none (a card needs its driver, and "
-               "libOpenCL.so.1)\n");
+        printf("no card: neither CUDA nor OpenCL lists one (a card needs its "
+               "driver, and for OpenCL libOpenCL.so.1)\n");
 }
 
 /* ---- for scripts ---- */
@@ -189,14 +226,13 @@ static void put_test(pl_json_text *j, const entry *e)
     pl_json_text_open(j, "selftest", '{');
     pl_json_text_raw(j, "passed", r->failed ? "false" : "true");
     pl_json_text_raw(j, "now", e->is_remembered ? "false" : "true");
-    pl_json_text_whole(j, "cases", r->cases);
-    pl_json_text_whole(j, "failed", r->failed);
-    pl_json_text_whole(j, "bytes", r->bytes);
     pl_json_text_string(j, "first", r->first);
-    pl_json_text_real(j, "product_flops", r->product_flops);
-    pl_json_text_real(j, "attention_flops", r->attention_flops);
-    pl_json_text_real(j, "peak_flops", r->peak_flops);
-    pl_json_text_real(j, "read_bytes", r->read_bytes);
+#define COUNT(name) pl_json_text_whole(j, #name, r->name);
+    PL_SELFTEST_COUNTS(COUNT)
+#undef COUNT
+#define REAL(name) pl_json_text_real(j, #name, r->name);
+    PL_SELFTEST_REALS(REAL)
+#undef REAL
     pl_json_text_close(j, '}');
 }
 
@@ -208,6 +244,14 @@ static void put_entry(pl_json_text *j, const entry *e)
     pl_json_text_string(j, "driver", e->card.driver);
     pl_json_text_raw(j, "is_processor",
                      e->card.is_processor ? "true" : "false");
+    if (e->card.capability) {
+        char text[16];
+        snprintf(text, sizeof text, "%d.%d", e->card.capability / 10,
+                 e->card.capability % 10);
+        pl_json_text_string(j, "compute_capability", text);
+        pl_json_text_string(j, "code", e->card.code);
+        pl_json_text_string(j, "tensor", pl_products_name(e->card.tensor));
+    }
     pl_json_text_whole(j, "memory_bytes", e->card.memory_bytes);
     pl_json_text_whole(j, "largest_bytes", e->card.largest_bytes);
     pl_json_text_whole(j, "offer_bytes", e->status ? 0 : e->offer.bytes);
@@ -246,13 +290,14 @@ static pl_status run_devices(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     listing all = { 0 };
     const char *folder;
-    pl_status status = find_all(&all, &args->config, heap, err);
+    pl_status status = pl_cli_cache_folder(&folder, heap, err);
+    if (!status)
+        status = find_all(&all, &args->config, heap, err);
     if (!status)
         status = check_names(args, &all, err);
-    if (!status)
-        status = pl_cli_cache_folder(&folder, heap, err);
     if (status)
         return status;
+    pl_cuda_code_keep_in(folder);
     for (size_t i = 0; i < all.count; i++)
         if (all.entries[i].status)
             continue;
@@ -283,9 +328,9 @@ const pl_command pl_command_devices = {
     .arguments = "[DEVICE...]",
     .summary = "what can compute here; whether a card has the processor's bits",
     .text =
-        "Lists the processor and the cards that OpenCL knows, with their\n"
-        "memory and what a run would get of it. The names are those that\n"
-        "--device takes.\n"
+        "Lists the processor and the cards that CUDA and OpenCL know, with\n"
+        "their memory and what a run would get of it. A card that both know\n"
+        "is listed twice. The names are those that --device takes.\n"
         "\n"
         "  --json      prints the same for scripts.\n"
         "  --selftest  compares every kernel's bits on a card (or only on the\n"

@@ -68,8 +68,11 @@ static void print_model(const plan *p)
     printf("%seval%s        %zu sequences of %zu tokens at once\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->eval_micro,
            layout->eval_T);
-    printf("%sdtype%s       %s\n\n", pl_term_out(PL_TERM_BOLD),
-           pl_term_out_end(), pl_config_word(p->config, PL_KEY_dtype));
+    const pl_products products = layout->device.products;
+    printf("%sdtype%s       %s%s%s\n\n", pl_term_out(PL_TERM_BOLD),
+           pl_term_out_end(), pl_config_word(p->config, PL_KEY_dtype),
+           products ? ", products " : "",
+           products ? pl_products_name(products) : "");
 }
 
 static void print_row(const plan *p, const char *name,
@@ -456,6 +459,8 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     pl_json_text_whole(&j, "accumulation", micro_steps(p));
     pl_json_text_whole(&j, "gradient_groups", p->run.gpt.layout.groups);
     pl_json_text_string(&j, "dtype", pl_config_word(p->config, PL_KEY_dtype));
+    pl_json_text_string(&j, "products",
+                        pl_products_name(p->run.gpt.layout.device.products));
     put_fit(&j, p);
     pl_json_text_open(&j, "programs", '{');
     for (int i = 0; i < PL_PROGRAM_COUNT; i++) {

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "config/special.h"
+#include "store/checkpoint.h"
 #include "train/sampler.h"
 
 #include <stdio.h>
@@ -140,6 +141,9 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_cli_say_ignored(config);
     pl_status status = pl_cli_model_folder(folder, name, &is_checkpoint, heap,
                                            err);
+    if (!status && is_checkpoint)
+        status = pl_checkpoint_keep_arithmetic(&args->config, folder, heap,
+                                               err);
     if (!status)
         status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
     pl_term_progress("loading %s", folder);

@@ -195,12 +195,28 @@ static pl_status resume(const pl_cli_args *args, pl_heap *heap, pl_error *err)
 
 enum { FLAG_RESUME = 1 };
 
+/* init_from = 'resume' with settings from elsewhere: 'auto' still means the
+ * arithmetic of the run so far. What is wrong with the checkpoint is said when
+ * it is resumed. */
+static void keep_arithmetic(pl_config *config, pl_heap *heap)
+{
+    char folder[PL_PATH_BYTES];
+    if (pl_config_beginning(config) == PL_BEGIN_RESUME &&
+        !pl_checkpoint_find(folder, config->out_dir, PL_WANT_NEWEST,
+                            PL_SCOPE_SETTINGS, NULL, heap, NULL) &&
+        pl_checkpoint_keep_arithmetic(config, folder, heap, NULL))
+        config->kept_arithmetic = PL_ARITHMETIC_UNSAID;
+}
+
 static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     if (args->flags & FLAG_RESUME)
         return resume(args, heap, err);
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
-    return status ? status : train(&args->config, heap, err);
+    if (status)
+        return status;
+    keep_arithmetic(&args->config, heap);
+    return train(&args->config, heap, err);
 }
 
 static const char *const train_flags[] = { "--resume=", NULL };

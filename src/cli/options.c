@@ -59,13 +59,13 @@ static void show(const char *text)
 /* A file may be for another machine; what is typed is meant for this one. */
 static pl_status check_device(const pl_config *config, pl_error *err)
 {
-    if (pl_device_is_here(&config->device) ||
+    if (config->device.kind != PL_DEVICE_WISH_MPS ||
         config->origin[PL_KEY_device].source != PL_FROM_COMMAND_LINE)
         return PL_OK;
     return pl_fail(err, PL_E_CONFIG,
                    "--device=%s: this version has no such device. Cards are "
-                   "used by OpenCL: --device=opencl, or auto. `plimsoll "
-                   "devices` lists what is here",
+                   "used by CUDA or OpenCL: --device=cuda, opencl or auto. "
+                   "`plimsoll devices` lists what is here",
                    config->device.text);
 }
 

@@ -76,6 +76,10 @@ typedef struct pl_config {
     PL_CONFIG_TABLE(PL_CONFIG_FIELD)
 #undef PL_CONFIG_FIELD
     pl_config_origin origin[PL_KEY_COUNT];
+    /* Not a key: the arithmetic of the checkpoint that a run goes on from, or
+     * whose model is used (a pl_arithmetic); 0: there is none, or it is
+     * unknown. It is what products = 'auto' means. */
+    uint64_t kept_arithmetic;
 } pl_config;
 
 enum { PL_CONFIG_MAX_BYTES = 65536 }; /* of a file, of an argument */

@@ -113,10 +113,15 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 #define PL_CHOICES_dtype(C)                                                    \
     C(PL_DTYPE_FLOAT32, "float32") C(PL_DTYPE_BFLOAT16, "bfloat16")            \
     C(PL_DTYPE_FLOAT16, "float16")
+#define PL_CHOICES_products(C)                                                 \
+    C(PL_PRODUCTS_WISH_AUTO, "auto") C(PL_PRODUCTS_WISH_EXACT, "exact")        \
+    C(PL_PRODUCTS_WISH_TENSOR, "tensor")                                       \
+    C(PL_PRODUCTS_WISH_TENSOR24, "tensor24")                                   \
+    C(PL_PRODUCTS_WISH_TENSOR25, "tensor25")
 #define PL_CHOICES_weights(C)                                                  \
     C(PL_WEIGHTS_FLOAT32, "float32") C(PL_WEIGHTS_BF16, "bf16")
 #define PL_CHOICES_working_copy(C)                                             \
-    C(PL_WORKING_COPY_ROUNDED, "rounded")                                      \
+    C(PL_WORKING_COPY_AUTO, "auto") C(PL_WORKING_COPY_ROUNDED, "rounded")      \
     C(PL_WORKING_COPY_RESIDENT, "resident")
 #define PL_CHOICES_fit(C) C(PL_FIT_AUTO, "auto") C(PL_FIT_EXACT, "exact")
 #define PL_CHOICES_input(C)                                                    \
@@ -245,13 +250,20 @@ X(CHOICE, dtype, PL_DTYPE_FLOAT32, 0, 0, NUMBERS,                              \
   PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
   "what products multiply, and activations and their gradients are stored "    \
   "as, as PyTorch's autocast does; sums are float32 or better")                \
+X(CHOICE, products, PL_PRODUCTS_WISH_AUTO, 0, 0, NUMBERS,                      \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  "how a 16-bit dtype's products are added up: 'exact' by multiply-adds, "     \
+  "'tensor24' as the tensor cores of Ampere and Ada do, 'tensor25' as "        \
+  "Hopper's and Blackwell's do, 'tensor' as this card's do; 'auto': as the "   \
+  "checkpoint was, else as the card's tensor cores do where it has some")      \
 X(CHOICE, weights, PL_WEIGHTS_FLOAT32, 0, 0, TENSORS, PL_FOR_TRAIN, MACHINE,   \
   "how training keeps the weights: float32, or bf16 with stochastic "          \
   "rounding, which takes 2 bytes per parameter less and gives other numbers")  \
-X(CHOICE, working_copy, PL_WORKING_COPY_ROUNDED, 0, 0, SAME, PL_FOR_TRAIN,     \
+X(CHOICE, working_copy, PL_WORKING_COPY_AUTO, 0, 0, SAME, PL_FOR_TRAIN,        \
   MACHINE,                                                                     \
   "16-bit weights, for a 16-bit dtype: rounded from the float32 ones "         \
-  "whenever they are read, or kept beside them; the bits are the same")        \
+  "whenever they are read, or kept beside them; 'auto' keeps them for a "      \
+  "card's tensor cores, which can't round; the bits are the same")             \
 X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, SAME,                         \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
   "threads that compute; None: one per processor this process may use")        \

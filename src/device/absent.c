@@ -10,20 +10,6 @@ enum { LARGEST_SHARE = 4 };
 
 static const pl_gpu_kind absent;
 
-static pl_gpu_card card_from(const pl_card *row, int number)
-{
-    pl_gpu_card card = {
-        .number = number,
-        .has_double = 1,
-        .memory_bytes = (size_t)(row->shown_gib * 1024.0 * 1024.0 * 1024.0),
-        .align = 256,
-        .units = (unsigned)row->units,
-    };
-    card.largest_bytes = card.memory_bytes / LARGEST_SHARE;
-    snprintf(card.name, sizeof card.name, "%s", row->name);
-    return card;
-}
-
 static pl_status open_gpu(pl_gpu **gpu, const pl_gpu_card *card, pl_heap *heap,
                           pl_error *err)
 {
@@ -41,6 +27,21 @@ static const pl_gpu_api api = { .name = "gpu",
                                 .open = open_gpu,
                                 .close = close_gpu };
 
+static pl_gpu_card card_from(const pl_card *row, int number)
+{
+    pl_gpu_card card = {
+        .api = &api,
+        .number = number,
+        .has_double = 1,
+        .memory_bytes = (size_t)(row->shown_gib * 1024.0 * 1024.0 * 1024.0),
+        .units = (unsigned)row->units,
+        .tensor = pl_gpu_tensor_of(row->capability),
+    };
+    card.largest_bytes = card.memory_bytes / LARGEST_SHARE;
+    snprintf(card.name, sizeof card.name, "%s", row->name);
+    return card;
+}
+
 static pl_status card_of(pl_gpu_card *card, const pl_device_info *info,
                          pl_error *err)
 {
@@ -57,7 +58,7 @@ pl_status pl_absent_describe(pl_device_info *info, const char *name,
     if (status)
         return status;
     const pl_gpu_card card = card_from(row, (int)(row - pl_card_at(0)));
-    return pl_gpu_describe(info, &absent.base, &api, &card, err);
+    return pl_gpu_describe(info, &absent.base, &card, err);
 }
 
 static pl_status describe(pl_device_info *info, size_t threads, pl_error *err)

@@ -15,6 +15,7 @@ typedef struct pl_card {
     double half_gflops; /* dense 16-bit matrix peak, float32 sums; 0: none */
     double gbytes;      /* memory bandwidth, in GB/s (1e9 bytes) */
     int units;          /* streaming multiprocessors or compute units */
+    int capability;     /* 89: compute capability 8.9; 0: not NVIDIA's */
 } pl_card;
 
 size_t pl_card_count(void);

@@ -10,6 +10,7 @@ typedef struct cpu_context {
     const pl_graph *graph;
     void **memory; /* per buffer */
     pl_kernels kernels;
+    pl_products products; /* of 16 bits */
 } cpu_context;
 
 #endif

@@ -38,6 +38,7 @@ void pl_cpu_run_step(const cpu_context *context, const pl_step *step, int ith,
         .memory = context->memory,
         .controls = context->memory[context->graph->controls],
         .calls = &with_room,
+        .products = context->products,
         .worker = &w
     };
     pl_steps_run(&steps, step);

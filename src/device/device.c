@@ -10,9 +10,9 @@ pl_status pl_device_offer_make(pl_device_offer *offer,
 }
 
 pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step,
-                            pl_dtype result)
+                            pl_dtype kept)
 {
-    return info->kind->scratch(info, step, result);
+    return info->kind->scratch(info, step, kept);
 }
 
 pl_extent pl_device_packing(const pl_device_info *info, size_t columns,
@@ -23,12 +23,21 @@ pl_extent pl_device_packing(const pl_device_info *info, size_t columns,
 
 /* ---- open ---- */
 
+/* The argument whose dtype pl_device_scratch is told. */
+static int telling_arg(pl_op op)
+{
+    return op == PL_OP_MATMUL_T    ? PL_ARG_MATMUL_T_X
+           : op == PL_OP_MATMUL_DW ? PL_ARG_MATMUL_DW_DY
+                                   : 0;
+}
+
 /* Every step has the scratch that this device wants for it. */
 static void check_scratch(const pl_device_info *info, const pl_graph *graph,
                           const pl_step *step)
 {
-    const pl_extent want = pl_device_scratch(
-        info, step, graph->buffers[step->args[0].buffer].dtype);
+    const pl_buffer_id told = step->args[telling_arg(step->op)].buffer;
+    const pl_extent want = pl_device_scratch(info, step,
+                                             graph->buffers[told].dtype);
     const pl_op_info *op = pl_op_of(step->op);
     size_t has = 0;
     for (int i = 0; i < op->n_args; i++)

@@ -73,10 +73,16 @@ typedef struct pl_device_info {
     char key[32];  /* "avx2-2": the name of rates that were measured on it */
     char kernels[16];
     pl_arithmetic arithmetic; /* of all that it computes */
+    pl_products products;     /* of 16 bits; pl_device_choose settles it */
+    pl_products tensor;       /* what its tensor cores compute; exact: it has
+                               * none */
+    int has_all_products;     /* its kernels compute every kind */
     pl_place_rules memory;
-    size_t workers;    /* that share a step; scratch may be for each */
-    size_t cores;      /* of 3 GHz with AVX2 that it is worth, until measured */
-    double bf16_speed; /* of bfloat16 products, as a multiple of float32's */
+    size_t workers; /* that share a step; scratch may be for each */
+    size_t cores;   /* of 3 GHz with AVX2 that it is worth, until measured */
+    /* of bfloat16 products, and of 16-bit ones in tensor arithmetic, as a
+     * multiple of float32's */
+    double bf16_speed, tensor_speed;
     /* of a card, as its maker states them; 0: none, or unknown */
     double card_flops, card_bytes_per_second;
     size_t host_bytes; /* that it takes of the host's memory for itself */
@@ -93,10 +99,11 @@ PL_MUST_CHECK pl_status pl_device_offer_make(pl_device_offer *offer,
                                              pl_error *err);
 
 /* float32 scratch that a step of this op with these constants (of rows, T,
- * heads, inner), whose first argument is kept as `result`, wants for itself;
- * rows 0: none. */
+ * heads, inner) wants for itself; rows 0: none. `kept` is how attention's
+ * result is, and a product's left operand, or the gradient in that of weights.
+ */
 pl_extent pl_device_scratch(const pl_device_info *info, const pl_step *step,
-                            pl_dtype result);
+                            pl_dtype kept);
 
 /* float32 scratch that all products share where the widest one has `columns`
  * columns of weights kept or rounded to `dtype`, of which at most `most` are to

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "device/cards.h"
+#include "device/gpu_call.h"
 #include "device/steps.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ typedef struct gpu {
     pl_arena host; /* buffers of the host's space */
     size_t bank_bytes;
     void **memory; /* per buffer: an address, or a pointer into host */
+    pl_products products;
     pl_controls controls;
     double *profile[PL_PROGRAM_COUNT]; /* seconds by step, or NULL */
 } gpu;
@@ -44,9 +46,13 @@ static const pl_gpu_kind *kind_of(const pl_device_kind *kind)
 static void find_rates(pl_device_info *info, const pl_gpu_card *card)
 {
     const pl_card *row;
+    info->bf16_speed = 1.0;
+    info->tensor_speed = 2.0; /* of GeForce cards */
     if (!pl_card_find(card->name, &row, NULL) && row->gflops > 0.0) {
         info->card_flops = 1e9 * row->gflops;
         info->card_bytes_per_second = 1e9 * row->gbytes;
+        if (row->half_gflops > 0.0)
+            info->tensor_speed = row->half_gflops / row->gflops;
         return;
     }
     info->card_flops = 256.0 * 1e6 * (double)card->units *
@@ -54,15 +60,48 @@ static void find_rates(pl_device_info *info, const pl_gpu_card *card)
     info->card_bytes_per_second = info->card_flops / 60.0;
 }
 
-pl_status pl_gpu_describe(pl_device_info *info, const pl_device_kind *kind,
-                          const pl_gpu_api *api, const pl_gpu_card *card,
-                          pl_error *err)
+/* MMA-Sim (arXiv 2511.10909) measured them: Ampere and Ada, then Hopper and all
+ * of Blackwell. Turing's have fewer k, and none of bfloat16. */
+pl_products pl_gpu_tensor_of(int capability)
 {
+    return capability >= 90   ? PL_PRODUCTS_TENSOR25
+           : capability >= 80 ? PL_PRODUCTS_TENSOR24
+                              : PL_PRODUCTS_EXACT;
+}
+
+static struct {
+    const pl_gpu_api *api;
+    int number;
+} without_tensor[PL_GPU_MAX_CARDS];
+
+void pl_gpu_leave_tensor(const pl_gpu_card *card)
+{
+    for (size_t i = 0; i < PL_GPU_MAX_CARDS; i++)
+        if (!without_tensor[i].api) {
+            without_tensor[i].api = card->api;
+            without_tensor[i].number = card->number;
+            return;
+        }
+}
+
+static pl_products tensor_of(const pl_gpu_card *card)
+{
+    for (size_t i = 0; i < PL_GPU_MAX_CARDS; i++)
+        if (without_tensor[i].api == card->api &&
+            without_tensor[i].number == card->number)
+            return PL_PRODUCTS_EXACT;
+    return card->tensor;
+}
+
+pl_status pl_gpu_describe(pl_device_info *info, const pl_device_kind *kind,
+                          const pl_gpu_card *card, pl_error *err)
+{
+    const char *api = card->api->name;
     if (card->lacks[0])
         return pl_fail(err, PL_E_CONFIG,
                        "%s:%d (%s) can't be used: %s. Set device = 'cpu', or "
                        "another of those that `plimsoll devices` lists",
-                       api->name, card->number, card->name, card->lacks);
+                       api, card->number, card->name, card->lacks);
     *info = (pl_device_info){
         .kind = kind,
         .variant = card->number,
@@ -72,15 +111,83 @@ pl_status pl_gpu_describe(pl_device_info *info, const pl_device_kind *kind,
                     .spaces = PL_SPACES_APART },
         .workers = 1,
         .cores = (size_t)card->units,
-        .bf16_speed = 1.0,
+        .tensor = tensor_of(card),
         .host_bytes = PL_GPU_SLICES * PL_GPU_SLICE_BYTES,
     };
     find_rates(info, card);
     snprintf(info->text, sizeof info->text, "%.60s", card->name);
-    snprintf(info->key, sizeof info->key, "%s-%d", api->name, card->number);
-    snprintf(info->kernels, sizeof info->kernels, "%s", api->name);
+    snprintf(info->key, sizeof info->key, "%s-%d", api, card->number);
+    snprintf(info->kernels, sizeof info->kernels, "%s", api);
     return PL_OK;
 }
+
+/* ---- which one ---- */
+
+pl_status pl_gpu_card_of(pl_gpu_card *card, const pl_device_info *info,
+                         pl_error *err)
+{
+    const pl_gpu_api *api = kind_of(info->kind)->api;
+    pl_gpu_card cards[PL_GPU_MAX_CARDS];
+    size_t count = 0;
+    pl_status status = api->list(cards, &count, err);
+    if (status)
+        return status;
+    if ((size_t)info->variant >= count)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s:%d is gone: %s lists %zu devices now", api->name,
+                       info->variant, api->title, count);
+    *card = cards[info->variant];
+    return PL_OK;
+}
+
+/* `count`: none that isn't a processor. */
+static size_t best_card(const pl_gpu_card *cards, size_t count)
+{
+    size_t best = count;
+    int most = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int worth = cards[i].is_processor ? 0
+                          : cards[i].lacks[0]   ? 1
+                          : cards[i].is_unified ? 2
+                                                : 3;
+        if (worth > most) {
+            most = worth;
+            best = i;
+        }
+    }
+    return best;
+}
+
+pl_status pl_gpu_find(pl_device_info *info, const pl_gpu_kind *kind, int number,
+                      pl_error *err)
+{
+    const pl_gpu_api *api = kind->api;
+    pl_gpu_card cards[PL_GPU_MAX_CARDS];
+    size_t count = 0;
+    pl_status status = api->is_here(err);
+    if (!status)
+        status = api->list(cards, &count, err);
+    if (status)
+        return status;
+    const size_t i = number >= 0 ? (size_t)number : best_card(cards, count);
+    if (i >= count && number >= 0)
+        return pl_fail(err, PL_E_CONFIG,
+                       "there is no %s:%d: %s lists %zu device%s. `plimsoll "
+                       "devices` names them",
+                       api->name, number, api->title, count,
+                       count == 1 ? "" : "s");
+    if (i >= count)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%s lists no card here%s. Install the card's driver, or "
+                       "set device = 'cpu'",
+                       api->title,
+                       count ? ", only a processor, which has to be asked for "
+                               "by its number"
+                             : "");
+    return pl_gpu_describe(info, &kind->base, &cards[i], err);
+}
+
+/* ---- what it offers ---- */
 
 pl_status pl_gpu_offer(pl_device_offer *offer, const pl_device_info *info,
                        pl_error *err)
@@ -91,6 +198,8 @@ pl_status pl_gpu_offer(pl_device_offer *offer, const pl_device_info *info,
     if (status)
         return status;
     const size_t banks = PL_GPU_MAX_BANKS * info->memory.bank_bytes;
+    if (card.api->offer && !card.is_unified)
+        return card.api->offer(offer, &card, err);
     offer->bytes = (size_t)(OFFER_SHARE * (double)card.memory_bytes);
     snprintf(offer->from, sizeof offer->from,
              "%s: 90 %% of its %s; a driver and a screen take some", card.name,
@@ -117,13 +226,17 @@ pl_status pl_gpu_offer(pl_device_offer *offer, const pl_device_info *info,
 pl_extent pl_gpu_scratch(const pl_device_info *info, const pl_step *step,
                          pl_dtype result)
 {
+    const size_t halves = result == PL_F32 ? sizeof(uint16_t) : 0;
+    const int exact = info->products == PL_PRODUCTS_EXACT;
     size_t bytes = 0;
-    (void)info, (void)result;
     if (step->op == PL_OP_ATTENTION_BWD)
         bytes = pl_gpu_attention_bwd_scratch(step->rows / step->T, step->T,
                                              step->heads);
     if (step->op == PL_OP_MATMUL_T)
-        bytes = pl_gpu_gemm_scratch(step->rows, step->cols, step->inner);
+        bytes = exact ? pl_gpu_gemm_scratch(step->rows, step->cols, step->inner)
+                      : step->rows * step->inner * halves;
+    if (step->op == PL_OP_MATMUL_DW && !exact)
+        bytes = step->rows * step->cols * halves;
     return (pl_extent){ bytes > 0, bytes / sizeof(float) };
 }
 
@@ -146,9 +259,9 @@ static place place_of(const gpu *g, pl_buffer_id buffer, size_t at)
     return (place){ offset / g->bank_bytes, offset % g->bank_bytes + at };
 }
 
-static void *address_of(place p)
+static void *address_of(const gpu *g, place p)
 {
-    return (void *)(uintptr_t)((uint64_t)(p.bank + 1) << 48 | p.at);
+    return (void *)(uintptr_t)g->api->address(g->card, p.bank, p.at);
 }
 
 /* ---- opening ---- */
@@ -164,7 +277,7 @@ static void place_all(gpu *g)
                 &g->host, placement->offsets[i],
                 (graph->buffers[i].bytes + align - 1) / align * align);
         else
-            g->memory[i] = address_of(place_of(g, (pl_buffer_id)i, 0));
+            g->memory[i] = address_of(g, place_of(g, (pl_buffer_id)i, 0));
     pl_arena_seal(&g->host);
 }
 
@@ -191,6 +304,8 @@ pl_status pl_gpu_open(pl_device **out, const pl_device_info *info,
                       const pl_device *base, pl_heap *heap, pl_error *err)
 {
     gpu *g;
+    PL_CHECK(info->products == PL_PRODUCTS_EXACT ||
+             info->products == info->tensor);
     pl_status status = pl_heap_take(heap, &g, 1, sizeof *g, err);
     if (!status)
         status = pl_heap_take(heap, &g->memory, base->graph->n_buffers,
@@ -201,6 +316,7 @@ pl_status pl_gpu_open(pl_device **out, const pl_device_info *info,
         return status;
     g->base = *base;
     g->api = kind_of(info->kind)->api;
+    g->products = info->products;
     g->bank_bytes = base->placement->rules.bank_bytes;
     status = g->api->open(&g->card, &g->about, heap, err);
     if (!status)
@@ -252,7 +368,7 @@ static pl_status run_step(gpu *g, const pl_steps_context *steps,
     pl_steps_run(steps, &g->base.graph->programs[program].steps[at]);
     if (stream->status || !g->profile[program])
         return stream->status;
-    const pl_status status = g->api->finish(g->card, err);
+    const pl_status status = pl_gpu_finish(g->api, g->card, err);
     g->profile[program][at] += pl_clock_seconds() - began;
     return status;
 }
@@ -266,8 +382,11 @@ pl_status pl_gpu_run(pl_device *device, pl_program_id program, pl_part part,
     const pl_program *p = &device->graph->programs[program];
     const size_t first = part == PL_PART_LOOP ? 0 : p->loop_steps,
                  last = part == PL_PART_LOOP ? p->loop_steps : p->n_steps;
-    pl_gpu_stream stream = { .context = g, .launch = launch, .err = err };
+    pl_gpu_stream stream = {
+        .context = g, .tensor = g->products, .launch = launch, .err = err
+    };
     const pl_steps_context steps = { .graph = device->graph,
+                                     .products = g->products,
                                      .memory = g->memory,
                                      .controls = &g->controls,
                                      .calls = &calls,
@@ -290,7 +409,7 @@ pl_status pl_gpu_run(pl_device *device, pl_program_id program, pl_part part,
             break;
         }
     }
-    return status ? status : g->api->finish(g->card, err);
+    return status ? status : pl_gpu_finish(g->api, g->card, err);
 }
 
 void pl_gpu_profile(pl_device *device, pl_program_id program, double *seconds)
@@ -402,7 +521,8 @@ static double best_of(gpu *g, pl_gpu_kernel kernel, const gpu_probe *args,
     double best = 0.0, end = pl_clock_seconds() + 0.04;
     do {
         const double began = pl_clock_seconds();
-        if (g->api->launch(g->card, &it, &err) || g->api->finish(g->card, &err))
+        if (g->api->launch(g->card, &it, &err) ||
+            pl_gpu_finish(g->api, g->card, &err))
             return 0.0;
         const double rate = work / (pl_clock_seconds() - began);
         if (rate > best)
@@ -424,8 +544,8 @@ double pl_gpu_probe(pl_device *device, pl_probe what)
         free_at + room > placement->arena_bytes)
         return 0.0;
     const place at = { free_at / g->bank_bytes, free_at % g->bank_bytes };
-    gpu_probe args = { .y = (uint64_t)(uintptr_t)address_of(at),
-                       .x = (uint64_t)(uintptr_t)address_of((place){ 0, 0 }),
+    gpu_probe args = { .y = (uint64_t)(uintptr_t)address_of(g, at),
+                       .x = (uint64_t)(uintptr_t)address_of(g, (place){ 0 }),
                        .count = read / 16,
                        .rounds = g->about.is_processor ? 1024 : 16384 };
     if (what == PL_PROBE_READS) {

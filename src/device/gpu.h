@@ -2,15 +2,14 @@
  * as its largest allocation asks for; steps are launched one after the other
  * and nothing in a program waits for the host.
  *
- * What differs between makers is a table of functions, pl_gpu_api; opencl.c has
- * one. Errors name the call, the card, and what it says. */
+ * What differs between makers is a table of functions, pl_gpu_api; opencl.c
+ * and cuda.c have one. Errors name the call, the card, and what it says. */
 #ifndef PL_DEVICE_GPU_H
 #define PL_DEVICE_GPU_H
 
 #include "device/device_kind.h"
 #include "device/gpu_launch.h"
 
-/* A bank's number is in the upper 16 bits of an address, plus 1. */
 enum { PL_GPU_MAX_BANKS = 4, PL_GPU_MAX_CARDS = 16 };
 
 /* Two pieces of pinned host memory, through which bytes come and go. */
@@ -18,21 +17,29 @@ enum { PL_GPU_SLICE_BYTES = 4 * 1024 * 1024, PL_GPU_SLICES = 2 };
 
 /* One that can be opened, as its driver describes it. */
 typedef struct pl_gpu_card {
+    const struct pl_gpu_api *api;
     int number; /* among all that the maker's library has */
     char name[96], driver[96];
     int is_processor; /* a processor that poses as a card: PoCL */
     int is_unified;   /* its memory is the host's */
     int has_double;   /* else doubles are emulated */
-    size_t memory_bytes, largest_bytes, local_bytes;
-    size_t align; /* of what a kernel is given */
+    size_t memory_bytes, largest_bytes;
     unsigned units, megahertz;
-    char lacks[96]; /* what exact arithmetic needs and it hasn't; or "" */
+    int capability;     /* CUDA's: 89 is 8.9; 0: it isn't CUDA's */
+    pl_products tensor; /* what its tensor cores compute; exact: it has none
+                         * that kernels are there for */
+    char code[64];   /* where its code comes from, or "": its driver compiles */
+    char lacks[224]; /* what a run needs and it hasn't; or "" */
 } pl_gpu_card;
 
 typedef struct pl_gpu pl_gpu; /* an open card; each api has its own */
 
 typedef struct pl_gpu_api {
-    const char *name; /* "opencl" */
+    const char *name;  /* "opencl", as the key `device` has it */
+    const char *title; /* "OpenCL" */
+
+    /* PL_OK, or PL_E_CONFIG: what is missing of the maker's library. */
+    pl_status (*is_here)(pl_error *err);
 
     /* All cards; none is no error. */
     pl_status (*list)(pl_gpu_card *cards, size_t *count, pl_error *err);
@@ -45,6 +52,13 @@ typedef struct pl_gpu_api {
     /* Takes memory, and touches all of it: a driver may have promised more
      * than there is. */
     pl_status (*take)(pl_gpu *gpu, size_t bank, size_t bytes, pl_error *err);
+    /* What kernels call that place. */
+    uint64_t (*address)(const pl_gpu *gpu, size_t bank, size_t at);
+
+    /* What a run may take of the card's memory now. NULL: nobody can say, and
+     * 90 % of all of it are offered. */
+    pl_status (*offer)(pl_device_offer *offer, const pl_gpu_card *card,
+                       pl_error *err);
 
     pl_status (*launch)(pl_gpu *gpu, const pl_gpu_launch *launch,
                         pl_error *err);
@@ -61,16 +75,21 @@ typedef struct pl_gpu_api {
     pl_status (*wait)(pl_gpu *gpu, size_t slice, pl_error *err);
 
     /* A mark in the stream of launches, and waiting until it is reached; there
-     * are two of them. finish waits for everything. */
+     * are two of them. */
     pl_status (*mark)(pl_gpu *gpu, size_t mark, pl_error *err);
     pl_status (*reach)(pl_gpu *gpu, size_t mark, pl_error *err);
-    pl_status (*finish)(pl_gpu *gpu, pl_error *err);
 } pl_gpu_api;
+
+/* What tensor cores of this compute capability compute. */
+pl_products pl_gpu_tensor_of(int capability);
+
+/* For the rest of this process a card has no tensor cores: they compute
+ * something else. */
+void pl_gpu_leave_tensor(const pl_gpu_card *card);
 
 /* The device that a card is, or PL_E_CONFIG: what it lacks. */
 PL_MUST_CHECK pl_status pl_gpu_describe(pl_device_info *info,
                                         const pl_device_kind *kind,
-                                        const pl_gpu_api *api,
                                         const pl_gpu_card *card, pl_error *err);
 
 /* The functions of a kind whose cards `api` opens. A kind has its own describe;
@@ -81,6 +100,18 @@ typedef struct pl_gpu_kind {
     pl_status (*card_of)(pl_gpu_card *card, const pl_device_info *info,
                          pl_error *err);
 } pl_gpu_kind;
+
+/* The device with this number among those that the kind's api lists, or the
+ * best card among them: the first that isn't a processor, lacks nothing and has
+ * memory of its own, else the first of the others. */
+enum { PL_GPU_BEST = -1 };
+PL_MUST_CHECK pl_status pl_gpu_find(pl_device_info *info,
+                                    const pl_gpu_kind *kind, int number,
+                                    pl_error *err);
+
+/* card_of, for kinds whose variant is a number in their api's list. */
+pl_status pl_gpu_card_of(pl_gpu_card *card, const pl_device_info *info,
+                         pl_error *err);
 
 pl_status pl_gpu_offer(pl_device_offer *offer, const pl_device_info *info,
                        pl_error *err);

@@ -12,7 +12,7 @@
 
 typedef enum pl_gpu_kernel {
 #define PL_GPU_ID(name, items, type) PL_GPU_##name,
-    PL_GPU_KERNELS(PL_GPU_ID)
+    PL_GPU_KERNELS(PL_GPU_ID) PL_GPU_TENSOR_KERNELS(PL_GPU_ID)
 #undef PL_GPU_ID
         PL_GPU_KERNEL_COUNT
 } pl_gpu_kernel;
@@ -22,6 +22,8 @@ typedef struct pl_gpu_kernel_info {
     const char *name;
     uint32_t items;
     uint32_t bytes;
+    uint32_t is_tensor;   /* not every card has it */
+    uint32_t local_bytes; /* of local memory that a launch asks for */
 } pl_gpu_kernel_info;
 
 extern const pl_gpu_kernel_info pl_gpu_kernels[PL_GPU_KERNEL_COUNT];
@@ -36,6 +38,7 @@ typedef struct pl_gpu_launch {
  * dropped, and `status` and `err` say why. */
 typedef struct pl_gpu_stream {
     void *context;
+    pl_products tensor; /* the arithmetic of its tensor cores; exact: none */
     pl_status (*launch)(void *context, const pl_gpu_launch *launch,
                         pl_error *err);
     pl_status status;
@@ -45,6 +48,10 @@ typedef struct pl_gpu_stream {
 /* Bytes of scratch that a product of these sizes can use: its smaller operand
  * transposed, where it has b transposed and is large. */
 size_t pl_gpu_gemm_scratch(size_t M, size_t N, size_t K);
+
+/* The same in tensor arithmetic: an operand of so many elements in 16 bits,
+ * where it is kept in float32. */
+size_t pl_gpu_tensor_scratch(size_t elements, pl_storage storage);
 
 /* Bytes of scratch of attention's gradients. */
 size_t pl_gpu_attention_bwd_scratch(size_t B, size_t T, size_t H);

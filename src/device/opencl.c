@@ -2,12 +2,10 @@
  * after all that was enqueued before it. */
 #include "device/opencl.h"
 #include "base/arena.h"
-#include "base/clock.h"
-#include "base/units.h"
+#include "device/gpu_call.h"
 #include "device/opencl_api.h"
 #include "kernels/gpu_source.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,22 +27,19 @@ struct pl_gpu {
     int is_hung;  /* it doesn't answer: not even releasing would end */
 };
 
-double pl_opencl_patience = 600.0;
-
 static pl_status refused(const pl_gpu_card *card, const char *call, cl_int code,
                          pl_error *err)
 {
     const int is_memory = code == -4 || code == -61;
-    return pl_fail(err, is_memory ? PL_E_MEMORY : PL_E_IO,
-                   "opencl:%d (%s): %s: %s", card->number, card->name, call,
-                   pl_opencl_error(code));
+    return pl_gpu_refused(card, call, pl_opencl_error(code),
+                          is_memory ? PL_E_MEMORY : PL_E_IO, err);
 }
 
 /* Makes a call that returns a code, or stores it in `code`; ends the function
  * where it fails. */
 #define TRY(gpu, call)                                                         \
     do {                                                                       \
-        const cl_int code_ = pl_opencl_seen((gpu)->cl->call);                  \
+        const cl_int code_ = pl_gpu_seen((gpu)->cl->call);                     \
         if (code_)                                                             \
             return refused(&(gpu)->card, #call, code_, err);                   \
     } while (0)
@@ -101,6 +96,7 @@ static pl_gpu_card card_at(const pl_opencl_calls *cl, cl_device_id device,
                            int number)
 {
     pl_gpu_card card = {
+        .api = &pl_opencl_api,
         .number = number,
         .is_processor = (number_info(cl, device, CL_DEVICE_TYPE, 8) &
                          CL_DEVICE_TYPE_CPU) != 0,
@@ -111,8 +107,6 @@ static pl_gpu_card card_at(const pl_opencl_calls *cl, cl_device_id device,
         .memory_bytes = number_info(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8),
         .largest_bytes = number_info(cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
                                      8),
-        .local_bytes = number_info(cl, device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
-        .align = number_info(cl, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4) / 8,
         .units = (unsigned)number_info(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS,
                                        4),
         .megahertz = (unsigned)number_info(cl, device,
@@ -240,17 +234,19 @@ static pl_status build(pl_gpu *g, pl_heap *heap, pl_error *err)
     cl_int code = 0;
     g->program = g->cl->clCreateProgramWithSource(g->context, 1, &text,
                                                   &pl_gpu_source_bytes, &code);
-    code = pl_opencl_seen(code);
+    code = pl_gpu_seen(code);
     if (code)
         return refused(&g->card, "clCreateProgramWithSource", code, err);
-    code = pl_opencl_seen(
+    code = pl_gpu_seen(
         g->cl->clBuildProgram(g->program, 1, &g->device, options, NULL, NULL));
     if (code)
         return build_failed(g, code, heap, err);
     for (size_t i = 0; i < PL_GPU_KERNEL_COUNT; i++) {
+        if (pl_gpu_kernels[i].is_tensor)
+            continue; /* OpenCL C has no words for them */
         g->kernels[i] = g->cl->clCreateKernel(g->program,
                                               pl_gpu_kernels[i].name, &code);
-        code = pl_opencl_seen(code);
+        code = pl_gpu_seen(code);
         if (code)
             return refused(&g->card, "clCreateKernel", code, err);
     }
@@ -264,13 +260,13 @@ static pl_status make_slices(pl_gpu *g, pl_error *err)
         g->pinned[i] = g->cl->clCreateBuffer(
             g->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
             PL_GPU_SLICE_BYTES, NULL, &code);
-        code = pl_opencl_seen(code);
+        code = pl_gpu_seen(code);
         if (code)
             return refused(&g->card, "clCreateBuffer (pinned)", code, err);
         g->slices[i] = g->cl->clEnqueueMapBuffer(
             g->queue, g->pinned[i], 1, CL_MAP_READ | CL_MAP_WRITE, 0,
             PL_GPU_SLICE_BYTES, 0, NULL, NULL, &code);
-        code = pl_opencl_seen(code);
+        code = pl_gpu_seen(code);
         if (code)
             return refused(&g->card, "clEnqueueMapBuffer", code, err);
     }
@@ -286,11 +282,11 @@ static pl_status open_parts(pl_gpu *g, pl_heap *heap, pl_error *err)
         return refused(&g->card, "clGetDeviceIDs", CL_DEVICE_NOT_FOUND, err);
     g->device = devices[g->card.number];
     g->context = g->cl->clCreateContext(NULL, 1, &g->device, NULL, NULL, &code);
-    code = pl_opencl_seen(code);
+    code = pl_gpu_seen(code);
     if (code)
         return refused(&g->card, "clCreateContext", code, err);
     g->queue = g->cl->clCreateCommandQueue(g->context, g->device, 0, &code);
-    code = pl_opencl_seen(code);
+    code = pl_gpu_seen(code);
     if (code)
         return refused(&g->card, "clCreateCommandQueue", code, err);
     pl_status status = build(g, heap, err);
@@ -317,7 +313,8 @@ static cl_int bind_banks(pl_gpu *g)
 {
     cl_int code = 0;
     for (size_t k = 0; k < PL_GPU_KERNEL_COUNT && !code; k++)
-        for (cl_uint i = 0; i < PL_GPU_MAX_BANKS && !code; i++) {
+        for (cl_uint i = 0; i < PL_GPU_MAX_BANKS && g->kernels[k] && !code;
+             i++) {
             const cl_mem *bank = g->banks[i] ? &g->banks[i] : &g->banks[0];
             code = g->cl->clSetKernelArg(g->kernels[k], i, sizeof(cl_mem),
                                          bank);
@@ -340,7 +337,7 @@ static pl_status launch(pl_gpu *g, const pl_gpu_launch *it, pl_error *err)
     if (!code)
         code = g->cl->clEnqueueNDRangeKernel(g->queue, kernel, 2, NULL, global,
                                              local, 0, NULL, NULL);
-    code = pl_opencl_seen(code);
+    code = pl_gpu_seen(code);
     if (code)
         return refused(&g->card, about->name, code, err);
     return PL_OK;
@@ -351,34 +348,33 @@ static void *slice_at(pl_gpu *g, size_t slice)
     return g->slices[slice];
 }
 
-/* Waits without spinning: the longer it takes, the less often it looks. What
- * blocks in a driver could not be left again. */
+/* An event that is waited for. */
+typedef struct look {
+    const pl_opencl_calls *cl;
+    cl_event event;
+    cl_int state, code;
+} look;
+
+static int is_over(void *context)
+{
+    look *l = context;
+    l->code = pl_gpu_seen(
+        l->cl->clGetEventInfo(l->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof l->state, &l->state, NULL));
+    return l->code || l->state <= CL_COMPLETE;
+}
+
 static pl_status wait_for(pl_gpu *g, cl_event *event, pl_error *err)
 {
-    const double began = pl_clock_seconds(), least = 20e-6, most = 2e-3;
-    cl_int state = 1, code = 0;
+    look l = { g->cl, *event, 1, 0 };
     if (!*event)
         return PL_OK;
-    for (double waited = 0.0; state > CL_COMPLETE && !code;
-         waited = pl_clock_seconds() - began) {
-        if (waited > pl_opencl_patience && !g->card.is_processor) {
-            g->is_hung = 1;
-            return pl_fail(err, PL_E_IO,
-                           "opencl:%d (%s) hasn't answered for %s: it hangs, "
-                           "or its driver does. `dmesg` may say why",
-                           g->card.number, g->card.name,
-                           pl_units_duration(waited).text);
-        }
-        if (waited > least)
-            pl_clock_sleep(fmin(fmax(waited / 8.0, least), most));
-        code = pl_opencl_seen(
-            g->cl->clGetEventInfo(*event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                  sizeof state, &state, NULL));
-    }
-    if (state < CL_COMPLETE)
-        code = state;
+    pl_status status = pl_gpu_wait(&g->card, is_over, &l, &g->is_hung, err);
+    if (status)
+        return status;
+    cl_int code = l.code ? l.code : l.state;
     if (!code) /* at once; what was copied may be read after this alone */
-        code = pl_opencl_seen(g->cl->clWaitForEvents(1, event));
+        code = pl_gpu_seen(g->cl->clWaitForEvents(1, event));
     g->cl->clReleaseEvent(*event);
     *event = NULL;
     g->is_lost |= code != 0;
@@ -434,16 +430,6 @@ static pl_status reach(pl_gpu *g, size_t which, pl_error *err)
     return wait_for(g, &g->marks[which], err);
 }
 
-static pl_status finish(pl_gpu *g, pl_error *err)
-{
-    pl_status status = PL_OK;
-    for (size_t i = 0; i < 2 && !status; i++)
-        status = reach(g, i, err);
-    if (!status)
-        status = mark(g, 0, err);
-    return status ? status : reach(g, 0, err);
-}
-
 /* ---- memory ---- */
 
 static pl_status take(pl_gpu *g, size_t bank, size_t bytes, pl_error *err)
@@ -451,24 +437,40 @@ static pl_status take(pl_gpu *g, size_t bank, size_t bytes, pl_error *err)
     cl_int code = 0;
     g->banks[bank] = g->cl->clCreateBuffer(g->context, CL_MEM_READ_WRITE, bytes,
                                            NULL, &code);
-    code = pl_opencl_seen(code);
+    code = pl_gpu_seen(code);
     if (code)
-        return pl_fail(err, PL_E_MEMORY,
-                       "opencl:%d (%s) doesn't give %s of its memory: %s. End "
-                       "what else uses the card, or set a smaller memory",
-                       g->card.number, g->card.name, pl_units_bytes(bytes).text,
-                       pl_opencl_error(code));
+        return pl_gpu_ungiven(&g->card, bytes, pl_opencl_error(code), err);
     g->is_bound = 0;
     pl_status status = zero(g, bank, 0, bytes, err);
-    return status ? status : finish(g, err);
+    return status ? status : pl_gpu_finish(&pl_opencl_api, g, err);
+}
+
+/* Bank and offset: words.clh. */
+static uint64_t address(const pl_gpu *g, size_t bank, size_t at)
+{
+    (void)g;
+    return (uint64_t)(bank + 1) << 48 | at;
+}
+
+static pl_status is_here(pl_error *err)
+{
+    if (pl_opencl_load())
+        return PL_OK;
+    return pl_fail(err, PL_E_CONFIG,
+                   "there is no OpenCL here (libOpenCL.so.1). Install the "
+                   "card's driver and, on Debian and Ubuntu, "
+                   "ocl-icd-libopencl1; or set device = 'cpu'");
 }
 
 const pl_gpu_api pl_opencl_api = {
     .name = "opencl",
+    .title = "OpenCL",
+    .is_here = is_here,
     .list = list,
     .open = open_gpu,
     .close = close_gpu,
     .take = take,
+    .address = address,
     .launch = launch,
     .zero = zero,
     .slice = slice_at,
@@ -477,80 +479,13 @@ const pl_gpu_api pl_opencl_api = {
     .wait = wait_slice,
     .mark = mark,
     .reach = reach,
-    .finish = finish,
 };
-
-/* ---- the kind ---- */
-
-static pl_status card_of(pl_gpu_card *card, const pl_device_info *info,
-                         pl_error *err)
-{
-    pl_gpu_card cards[PL_GPU_MAX_CARDS];
-    size_t count = 0;
-    pl_status status = list(cards, &count, err);
-    if (status)
-        return status;
-    if ((size_t)info->variant >= count)
-        return pl_fail(err, PL_E_CONFIG,
-                       "opencl:%d is gone: OpenCL lists %zu devices now",
-                       info->variant, count);
-    *card = cards[info->variant];
-    return PL_OK;
-}
-
-/* The best of them that isn't a processor: one that lacks nothing and has its
- * own memory, the first of these; `count`: none. */
-static size_t best_card(const pl_gpu_card *cards, size_t count)
-{
-    size_t best = count;
-    int most = 0;
-    for (size_t i = 0; i < count; i++) {
-        const int worth = cards[i].is_processor ? 0
-                          : cards[i].lacks[0]   ? 1
-                          : cards[i].is_unified ? 2
-                                                : 3;
-        if (worth > most) {
-            most = worth;
-            best = i;
-        }
-    }
-    return best;
-}
-
-pl_status pl_opencl_describe(pl_device_info *info, int number, pl_error *err)
-{
-    pl_gpu_card cards[PL_GPU_MAX_CARDS];
-    size_t count = 0;
-    pl_status status = list(cards, &count, err);
-    if (status)
-        return status;
-    if (!pl_opencl_load())
-        return pl_fail(err, PL_E_CONFIG,
-                       "there is no OpenCL here (libOpenCL.so.1). Install the "
-                       "card's driver and, on Debian and Ubuntu, "
-                       "ocl-icd-libopencl1; or set device = 'cpu'");
-    const size_t i = number >= 0 ? (size_t)number : best_card(cards, count);
-    if (i >= count && number >= 0)
-        return pl_fail(err, PL_E_CONFIG,
-                       "there is no opencl:%d: OpenCL lists %zu device%s. "
-                       "`plimsoll devices` names them",
-                       number, count, count == 1 ? "" : "s");
-    if (i >= count)
-        return pl_fail(err, PL_E_CONFIG,
-                       "OpenCL lists no card here%s. Install the card's "
-                       "driver, or set device = 'cpu'",
-                       count ? ", only a processor, which has to be asked for "
-                               "by its number"
-                             : "");
-    return pl_gpu_describe(info, &pl_device_opencl.base, &pl_opencl_api,
-                           &cards[i], err);
-}
 
 static pl_status describe(pl_device_info *info, size_t threads, pl_error *err)
 {
     (void)threads;
-    return pl_opencl_describe(info, PL_OPENCL_FIRST, err);
+    return pl_gpu_find(info, &pl_device_opencl, PL_GPU_BEST, err);
 }
 
-const pl_gpu_kind pl_device_opencl = PL_GPU_KIND("opencl", describe,
-                                                 &pl_opencl_api, card_of);
+const pl_gpu_kind pl_device_opencl = PL_GPU_KIND(
+    "opencl", describe, &pl_opencl_api, pl_gpu_card_of);

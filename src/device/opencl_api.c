@@ -66,23 +66,3 @@ const char *pl_opencl_error(cl_int code)
     snprintf(other, sizeof other, "error %d", code);
     return other;
 }
-
-/* ---- for tests ---- */
-
-static long countdown, seen;
-static cl_int fault;
-
-long pl_opencl_fail_at(long nth, cl_int code)
-{
-    const long before = seen;
-    countdown = nth;
-    fault = code;
-    seen = 0;
-    return before;
-}
-
-cl_int pl_opencl_seen(cl_int code)
-{
-    seen++;
-    return countdown > 0 && --countdown == 0 ? fault : code;
-}

@@ -37,7 +37,6 @@ enum {
     CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
     CL_DEVICE_MAX_CLOCK_FREQUENCY = 0x100C,
     CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010,
-    CL_DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019,
     CL_DEVICE_SINGLE_FP_CONFIG = 0x101B,
     CL_DEVICE_GLOBAL_MEM_SIZE = 0x101F,
     CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
@@ -133,12 +132,5 @@ const pl_opencl_calls *pl_opencl_load(void);
 
 /* "CL_OUT_OF_RESOURCES", or "error -5" for a number without a name here. */
 const char *pl_opencl_error(cl_int code);
-
-/* For tests: the nth call from now on that can fail does, with this code;
- * 0: none. Returns how many there were since it was last asked. */
-long pl_opencl_fail_at(long nth, cl_int code);
-
-/* The code of a call, or that of the fault that is due. */
-cl_int pl_opencl_seen(cl_int code);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "device/gpu_call.h"
 #include "device/selftest_cases.h"
 
 #include <stdio.h>
@@ -17,12 +18,13 @@ typedef struct sides {
     pl_kernels kernels;
     unsigned char *host, *back; /* BYTES each; what the card did */
     size_t bank;                /* of the card's arena */
+    pl_products tensor;         /* the card's */
 } sides;
 
-/* Where a bank begins. */
-static void *bank_address(size_t bank)
+/* Where the card's arena begins. */
+static void *arena_address(const sides *s)
 {
-    return (void *)(uintptr_t)((uint64_t)(bank + 1) << 48);
+    return (void *)(uintptr_t)s->api->address(s->card, s->bank, 0);
 }
 
 /* ---- calls ---- */
@@ -87,18 +89,21 @@ static pl_status fetch(sides *s, pl_error *err)
 /* ---- one case ---- */
 
 static pl_status compare(sides *s, const pl_selftest_row *row,
-                         pl_storage storage, pl_selftest_case *out,
-                         pl_error *err)
+                         pl_storage storage, pl_products products,
+                         pl_selftest_case *out, pl_error *err)
 {
     static const char *const names[] = { [PL_STORE_F32] = "float32",
                                          [PL_STORE_BF16] = "bfloat16",
                                          [PL_STORE_F16] = "float16" };
-    pl_gpu_stream stream = { .context = s, .launch = launch, .err = err };
+    pl_gpu_stream stream = {
+        .context = s, .tensor = products, .launch = launch, .err = err
+    };
     const pl_selftest_side fill = { .base = s->host,
                                     .fills = 1,
                                     .seed = 1,
                                     .calls = &ignored,
-                                    .storage = storage };
+                                    .storage = storage,
+                                    .products = products };
     pl_selftest_side side = fill;
     memset(s->host, 0, BYTES);
     row->run(&side);
@@ -107,7 +112,7 @@ static pl_status compare(sides *s, const pl_selftest_row *row,
     side.fills = 0;
     side.calls = &on_card;
     side.worker = &stream;
-    side.base = bank_address(s->bank);
+    side.base = arena_address(s);
     if (!status) {
         row->run(&side);
         status = stream.status;
@@ -123,7 +128,8 @@ static pl_status compare(sides *s, const pl_selftest_row *row,
     row->run(&side);
     *out = (pl_selftest_case){ .op = row->op,
                                .what = row->what,
-                               .storage = names[storage] };
+                               .storage = names[storage],
+                               .products = pl_products_name(products) };
     for (size_t i = 0; i < side.used; i++)
         if (i < side.scratch_first || i >= side.scratch_end) {
             out->bytes++;
@@ -132,32 +138,47 @@ static pl_status compare(sides *s, const pl_selftest_row *row,
     return PL_OK;
 }
 
+/* One case, and what it adds to the result. */
+static pl_status judge(sides *s, const pl_selftest_row *row, pl_storage storage,
+                       pl_products products, pl_selftest_result *result,
+                       const pl_selftest_wish *wish, pl_error *err)
+{
+    const int exact = products == PL_PRODUCTS_EXACT;
+    pl_selftest_case it;
+    const pl_status status = compare(s, row, storage, products, &it, err);
+    if (status)
+        return status;
+    *(exact ? &result->cases : &result->tensor_cases) += 1;
+    *(exact ? &result->bytes : &result->tensor_bytes) += it.bytes;
+    *(exact ? &result->failed : &result->tensor_failed) += it.different > 0;
+    if (it.different && !result->first[0])
+        snprintf(result->first, sizeof result->first,
+                 "%s%s%s, %s%s%s: %zu of %zu bytes differ", it.op,
+                 it.what[0] ? ", " : "", it.what, it.storage, exact ? "" : ", ",
+                 exact ? "" : it.products, it.different, it.bytes);
+    if (wish->seen)
+        wish->seen(wish->context, &it);
+    return PL_OK;
+}
+
 static pl_status compare_all(sides *s, pl_selftest_result *result,
                              const pl_selftest_wish *wish, pl_error *err)
 {
     pl_status status = PL_OK;
     /* the first row once more, in the second bank */
-    for (size_t i = 0; i <= pl_selftest_row_count; i++) {
+    for (size_t i = 0; i <= pl_selftest_row_count && !status; i++) {
         const pl_selftest_row *row =
             &pl_selftest_rows[i % pl_selftest_row_count];
         s->bank = i / pl_selftest_row_count;
         const int storages = row->in_storages ? PL_SELFTEST_STORAGES : 1;
-        for (int k = 0; k < storages && !status; k++) {
-            pl_selftest_case it;
-            status = compare(s, row, (pl_storage)k, &it, err);
-            if (status)
-                return status;
-            result->cases++;
-            result->bytes += it.bytes;
-            result->failed += it.different > 0;
-            if (it.different && !result->first[0])
-                snprintf(result->first, sizeof result->first,
-                         "%s%s%s, %s: %zu of %zu bytes differ", it.op,
-                         it.what[0] ? ", " : "", it.what, it.storage,
-                         it.different, it.bytes);
-            if (wish->seen)
-                wish->seen(wish->context, &it);
-        }
+        for (int k = 0; k < storages && !status; k++)
+            status = judge(s, row, (pl_storage)k, PL_PRODUCTS_EXACT, result,
+                           wish, err);
+        for (int k = PL_STORE_BF16; k < storages && row->in_tensor && s->tensor;
+             k++)
+            if (!status)
+                status = judge(s, row, (pl_storage)k, s->tensor, result, wish,
+                               err);
     }
     return status;
 }
@@ -173,16 +194,25 @@ typedef struct load {
     uint32_t rounds;
 } load;
 
-static const load small_load = { 512, 256, 4, BYTES, 1024 },
+static const load small_load = { 256, 128, 4, BYTES, 1024 },
                   large_load = { 2048, 1024, 12, (size_t)192 << 20, 32768 };
 
 enum { PROBE_GROUPS = 1024, PROBE_BYTES = PROBE_GROUPS * 256 * 4 };
+
+/* Tensor cores multiply bfloat16. */
+static pl_storage storage_of(const pl_gpu_stream *stream)
+{
+    return stream->tensor ? PL_STORE_BF16 : PL_STORE_F32;
+}
 
 static void run_product(pl_gpu_stream *stream, void *base, const load *l)
 {
     const size_t n = l->side;
     float *a = base;
-    const pl_gemm g = { .M = n,
+    const pl_gemm g = { .a_storage = storage_of(stream),
+                        .b_storage = storage_of(stream),
+                        .products = stream->tensor,
+                        .M = n,
                         .N = n,
                         .K = n,
                         .a = a,
@@ -199,12 +229,16 @@ static void run_product(pl_gpu_stream *stream, void *base, const load *l)
 static void run_attention(pl_gpu_stream *stream, void *base, const load *l)
 {
     const size_t T = l->T, H = l->H, D = 64, row = 3 * H * D;
-    float *qkv = base, *out = qkv + T * row;
-    const pl_attention a = { .out = out,
+    const pl_storage kept = storage_of(stream);
+    float *out = (float *)base + T * row;
+    const pl_attention a = { .qkv_storage = kept,
+                             .out_storage = kept,
+                             .products = stream->tensor,
+                             .out = out,
                              .lse = out + T * H * D,
-                             .q = qkv,
-                             .k = qkv + H * D,
-                             .v = qkv + 2 * H * D,
+                             .q = base,
+                             .k = pl_storage_at(base, H * D, kept),
+                             .v = pl_storage_at(base, 2 * H * D, kept),
                              .q_row = row,
                              .kv_row = row,
                              .B = 1,
@@ -238,14 +272,16 @@ static void run_reads(pl_gpu_stream *stream, void *base, const load *l)
 /* Work per second of what `run` launches, the best of some runs. */
 static double
 best_of(sides *s, void (*run)(pl_gpu_stream *stream, void *base, const load *l),
-        const load *l, double work, pl_error *err)
+        const load *l, pl_products products, double work, pl_error *err)
 {
     double best = 0.0;
     for (int i = 0; i < 5; i++) {
-        pl_gpu_stream stream = { .context = s, .launch = launch, .err = err };
+        pl_gpu_stream stream = {
+            .context = s, .tensor = products, .launch = launch, .err = err
+        };
         const double began = pl_clock_seconds();
-        run(&stream, bank_address(s->bank), l);
-        if (stream.status || s->api->finish(s->card, err))
+        run(&stream, arena_address(s), l);
+        if (stream.status || pl_gpu_finish(s->api, s->card, err))
             return 0.0;
         const double rate = work / (pl_clock_seconds() - began);
         if (i > 0 && rate > best) /* the first one warms up */
@@ -268,24 +304,38 @@ static pl_status measure(sides *s, const pl_gpu_card *card,
         if (status)
             return status;
     }
-    result->product_flops = best_of(s, run_product, l, 2.0 * n * n * n, err);
-    /* half of the square, twice: scores and weights times values */
-    result->attention_flops = best_of(s, run_attention, l,
-                                      2.0 * T * T * (double)l->H * 64.0, err);
-    result->peak_flops = best_of(
-        s, run_flops, l, 2.0 * 32 * 256.0 * PROBE_GROUPS * l->rounds, err);
-    result->read_bytes = best_of(s, run_reads, l,
+    const double product = 2.0 * n * n * n,
+                 /* half of the square, twice: scores, and weights times
+                  * values */
+        attention = 2.0 * T * T * (double)l->H * 64.0;
+    result->product_flops = best_of(s, run_product, l, PL_PRODUCTS_EXACT,
+                                    product, err);
+    result->attention_flops = best_of(s, run_attention, l, PL_PRODUCTS_EXACT,
+                                      attention, err);
+    if (s->tensor) {
+        result->tensor_flops = best_of(s, run_product, l, s->tensor, product,
+                                       err);
+        result->tensor_attention_flops = best_of(s, run_attention, l, s->tensor,
+                                                 attention, err);
+    }
+    result->peak_flops = best_of(s, run_flops, l, PL_PRODUCTS_EXACT,
+                                 2.0 * 32 * 256.0 * PROBE_GROUPS * l->rounds,
+                                 err);
+    result->read_bytes = best_of(s, run_reads, l, PL_PRODUCTS_EXACT,
                                  (double)(l->bytes - PROBE_BYTES), err);
     return PL_OK;
 }
 
 /* ---- all ---- */
 
-pl_status pl_selftest_run(pl_selftest_result *result, const pl_gpu_api *api,
-                          const pl_gpu_card *card, const pl_selftest_wish *wish,
-                          pl_heap *heap, pl_error *err)
+pl_status pl_selftest_run(pl_selftest_result *result, const pl_gpu_card *card,
+                          const pl_selftest_wish *wish, pl_heap *heap,
+                          pl_error *err)
 {
-    sides s = { .api = api, .kernels = pl_kernels_for(pl_cpu_isa()) };
+    const pl_gpu_api *api = card->api;
+    sides s = { .api = api,
+                .kernels = pl_kernels_for(pl_cpu_isa()),
+                .tensor = card->tensor };
     *result = (pl_selftest_result){ 0 };
     if (s.kernels.arithmetic != PL_ARITHMETIC_FUSED)
         return pl_fail(err, PL_E_CONFIG,

@@ -114,6 +114,7 @@ static void multiply(side *t, product p)
                   .a_storage = t->storage,
                   .b_round = t->storage,
                   .c_storage = kept,
+                  .products = t->products,
                   .scratch_floats = room };
     g.epilogue = (pl_epilogue){ .kind = p.after,
                                 .x_storage = kept,
@@ -132,25 +133,25 @@ static void multiply(side *t, product p)
 static void large_nn(side *t)
 {
     multiply(t,
-             (product){ 132, 260, 96, 0, 0, PL_GEMM_BIAS, PL_EPILOGUE_NONE });
+             (product){ 136, 264, 96, 0, 0, PL_GEMM_BIAS, PL_EPILOGUE_NONE });
 }
 
 static void large_tn(side *t)
 {
     multiply(t,
-             (product){ 132, 136, 72, 1, 0, PL_GEMM_KEEP, PL_EPILOGUE_NONE });
+             (product){ 136, 144, 72, 1, 0, PL_GEMM_KEEP, PL_EPILOGUE_NONE });
 }
 
 static void large_nt(side *t)
 {
     multiply(
-        t, (product){ 132, 260, 96, 0, 1, PL_GEMM_ZERO, PL_EPILOGUE_GELU_BWD });
+        t, (product){ 136, 264, 96, 0, 1, PL_GEMM_ZERO, PL_EPILOGUE_GELU_BWD });
 }
 
 static void tall_nt(side *t)
 {
     multiply(t,
-             (product){ 260, 132, 64, 0, 1, PL_GEMM_ZERO, PL_EPILOGUE_NONE });
+             (product){ 264, 136, 64, 0, 1, PL_GEMM_ZERO, PL_EPILOGUE_NONE });
 }
 
 static void odd_nn(side *t)
@@ -313,18 +314,19 @@ static void attend(side *t, size_t queries, size_t first, size_t D)
         .scratch = scratch(t, pl_attention_scratch(keys, D)),
         .qkv_storage = t->storage,
         .out_storage = t->storage,
+        .products = t->products,
     };
     t->calls->attention(t->worker, &a);
 }
 
 static void attention(side *t)
 {
-    attend(t, 70, 0, 36);
+    attend(t, 70, 0, 40);
 }
 
 static void wide_heads(side *t)
 {
-    attend(t, 67, 0, 132);
+    attend(t, 67, 0, 136);
 }
 
 static void odd_heads(side *t)
@@ -357,18 +359,19 @@ static void backward(side *t, size_t T, size_t D)
         .out_storage = t->storage,
         .dout_storage = t->storage,
         .dqkv_storage = t->storage,
+        .products = t->products,
     };
     t->calls->attention_bwd(t->worker, &a);
 }
 
 static void attention_bwd(side *t)
 {
-    backward(t, 70, 36);
+    backward(t, 70, 40);
 }
 
 static void wide_bwd(side *t)
 {
-    backward(t, 33, 70);
+    backward(t, 33, 72);
 }
 
 /* ---- elementwise ---- */
@@ -510,41 +513,41 @@ static void adamw_small(side *t)
 }
 
 const pl_selftest_row pl_selftest_rows[] = {
-    { "gemm", "large", large_nn, 1 },
-    { "gemm", "large, A transposed", large_tn, 1 },
-    { "gemm", "large, B transposed, GELU's slope", large_nt, 1 },
-    { "gemm", "tall, B transposed", tall_nt, 1 },
-    { "gemm", "odd, GELU", odd_nn, 1 },
-    { "gemm", "odd, B transposed", odd_nt, 1 },
-    { "gemm", "odd, A transposed", odd_tn, 1 },
-    { "gemm", "odd, both transposed", odd_tt, 1 },
-    { "gemm", "residual, dropout", residual, 1 },
-    { "gemm", "one row, GELU", one_row, 1 },
-    { "gemm", "few rows, B transposed", few_rows, 1 },
-    { "column_sum", "", column_sum, 1 },
-    { "embed", "dropout", embed, 0 },
-    { "embed_bwd", "dropout", embed_bwd, 0 },
-    { "layernorm", "", layernorm, 1 },
-    { "layernorm_bwd", "", layernorm_bwd, 1 },
-    { "rmsnorm", "", rmsnorm, 1 },
-    { "rmsnorm_bwd", "", rmsnorm_bwd, 1 },
-    { "attention", "groups, dropout", attention, 1 },
-    { "attention", "wide heads", wide_heads, 1 },
-    { "attention", "odd heads", odd_heads, 1 },
-    { "attention", "few queries", few_queries, 1 },
-    { "attention_bwd", "groups, dropout", attention_bwd, 1 },
-    { "attention_bwd", "wide heads", wide_bwd, 1 },
-    { "gelu", "both forms", gelu, 1 },
-    { "drop", "", drop, 1 },
-    { "copy", "", copy, 1 },
-    { "add", "", add, 0 },
-    { "move", "", move, 0 },
-    { "cross_entropy", "", cross_entropy, 1 },
-    { "loss_sum", "", loss_sum, 0 },
-    { "sumsq", "", sumsq, 0 },
-    { "clip", "", clip, 0 },
-    { "adamw", "", adamw, 0 },
-    { "adamw", "bf16 weights, 8-bit moments", adamw_small, 0 },
+    { "gemm", "large", large_nn, 1, 1 },
+    { "gemm", "large, A transposed", large_tn, 1, 1 },
+    { "gemm", "large, B transposed, GELU's slope", large_nt, 1, 1 },
+    { "gemm", "tall, B transposed", tall_nt, 1, 1 },
+    { "gemm", "odd, GELU", odd_nn, 1, 1 },
+    { "gemm", "odd, B transposed", odd_nt, 1, 1 },
+    { "gemm", "odd, A transposed", odd_tn, 1, 1 },
+    { "gemm", "odd, both transposed", odd_tt, 1, 1 },
+    { "gemm", "residual, dropout", residual, 1, 1 },
+    { "gemm", "one row, GELU", one_row, 1, 1 },
+    { "gemm", "few rows, B transposed", few_rows, 1, 1 },
+    { "column_sum", "", column_sum, 1, 0 },
+    { "embed", "dropout", embed, 0, 0 },
+    { "embed_bwd", "dropout", embed_bwd, 0, 0 },
+    { "layernorm", "", layernorm, 1, 0 },
+    { "layernorm_bwd", "", layernorm_bwd, 1, 0 },
+    { "rmsnorm", "", rmsnorm, 1, 0 },
+    { "rmsnorm_bwd", "", rmsnorm_bwd, 1, 0 },
+    { "attention", "groups, dropout", attention, 1, 1 },
+    { "attention", "wide heads", wide_heads, 1, 1 },
+    { "attention", "odd heads", odd_heads, 1, 1 },
+    { "attention", "few queries", few_queries, 1, 1 },
+    { "attention_bwd", "groups, dropout", attention_bwd, 1, 1 },
+    { "attention_bwd", "wide heads", wide_bwd, 1, 1 },
+    { "gelu", "both forms", gelu, 1, 0 },
+    { "drop", "", drop, 1, 0 },
+    { "copy", "", copy, 1, 0 },
+    { "add", "", add, 0, 0 },
+    { "move", "", move, 0, 0 },
+    { "cross_entropy", "", cross_entropy, 1, 0 },
+    { "loss_sum", "", loss_sum, 0, 0 },
+    { "sumsq", "", sumsq, 0, 0 },
+    { "clip", "", clip, 0, 0 },
+    { "adamw", "", adamw, 0, 0 },
+    { "adamw", "bf16 weights, 8-bit moments", adamw_small, 0, 0 },
 };
 const size_t pl_selftest_row_count = sizeof pl_selftest_rows /
                                      sizeof pl_selftest_rows[0];

@@ -22,12 +22,14 @@ typedef struct pl_selftest_side {
     const pl_steps_calls *calls;
     void *worker;
     pl_storage storage;
+    pl_products products;
 } pl_selftest_side;
 
 typedef struct pl_selftest_row {
     const char *op, *what;
     void (*run)(pl_selftest_side *side);
     int in_storages; /* in each of them, else in float32 */
+    int in_tensor;   /* once more in tensor arithmetic, in those of 16 bits */
 } pl_selftest_row;
 
 extern const pl_selftest_row pl_selftest_rows[];

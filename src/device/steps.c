@@ -178,13 +178,25 @@ static pl_epilogue epilogue_of(cx *c, const pl_step *s)
     return epilogue;
 }
 
-/* The packing room; who has several workers divides it. */
-static void give_scratch(cx *c, pl_gemm *gemm)
+/* Of a product without scratch of its own. */
+enum { NO_SCRATCH = -1 };
+
+/* What all products have in common: their arithmetic, and the packing room
+ * (who has several workers divides it) or scratch of their own. */
+static void run_gemm(cx *c, const pl_step *s, pl_gemm *gemm, int scratch)
 {
-    if (c->graph->packing == PL_NO_BUFFER)
-        return;
-    gemm->scratch_floats = c->graph->buffers[c->graph->packing].shape.cols;
-    gemm->scratch = c->memory[c->graph->packing];
+    pl_buffer_id room = c->graph->packing;
+    gemm->products = c->products;
+    if (room != PL_NO_BUFFER) {
+        gemm->scratch_floats = c->graph->buffers[room].shape.cols;
+        gemm->scratch = c->memory[room];
+    }
+    if (scratch != NO_SCRATCH && has(s, scratch)) {
+        const pl_extent own = c->graph->buffers[s->args[scratch].buffer].shape;
+        gemm->scratch = arg(c, s, scratch);
+        gemm->scratch_floats = own.rows * own.cols;
+    }
+    c->calls->gemm(c->worker, gemm);
 }
 
 static void run_matmul(cx *c, const pl_step *s)
@@ -207,8 +219,7 @@ static void run_matmul(cx *c, const pl_step *s)
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_Y) };
     a.start = a.bias ? PL_GEMM_BIAS : PL_GEMM_ZERO;
     a.epilogue = epilogue_of(c, s);
-    give_scratch(c, &a);
-    c->calls->gemm(c->worker, &a);
+    run_gemm(c, s, &a, NO_SCRATCH);
 }
 
 static void run_matmul_t(cx *c, const pl_step *s)
@@ -237,14 +248,7 @@ static void run_matmul_t(cx *c, const pl_step *s)
                                     .x_storage = storage_of(c, s,
                                                             PL_ARG_MATMUL_T_FC),
                                     .row = s->cols };
-    give_scratch(c, &a);
-    if (has(s, PL_ARG_MATMUL_T_SCRATCH)) {
-        const pl_extent room =
-            c->graph->buffers[s->args[PL_ARG_MATMUL_T_SCRATCH].buffer].shape;
-        a.scratch = arg(c, s, PL_ARG_MATMUL_T_SCRATCH);
-        a.scratch_floats = room.rows * room.cols;
-    }
-    c->calls->gemm(c->worker, &a);
+    run_gemm(c, s, &a, PL_ARG_MATMUL_T_SCRATCH);
 }
 
 static void run_matmul_dw(cx *c, const pl_step *s)
@@ -267,8 +271,7 @@ static void run_matmul_dw(cx *c, const pl_step *s)
                   .b_round = rounding_of(s),
                   .c_storage = storage_of(c, s, PL_ARG_MATMUL_DW_DW) };
     PL_CHECK(a.c_storage == PL_STORE_F32);
-    give_scratch(c, &a);
-    c->calls->gemm(c->worker, &a);
+    run_gemm(c, s, &a, PL_ARG_MATMUL_DW_SCRATCH);
 }
 
 static void run_column_sum(cx *c, const pl_step *s)
@@ -304,6 +307,7 @@ static void run_attention(cx *c, const pl_step *s)
         .scratch = arg(c, s, PL_ARG_ATTENTION_SCRATCH),
         .qkv_storage = kept,
         .out_storage = storage_of(c, s, PL_ARG_ATTENTION_ATT),
+        .products = c->products,
     };
     c->calls->attention(c->worker, &a);
 }
@@ -327,6 +331,7 @@ static void run_attention_bwd(cx *c, const pl_step *s)
         .out_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_ATT),
         .dout_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_DATT),
         .dqkv_storage = storage_of(c, s, PL_ARG_ATTENTION_BWD_DQKV),
+        .products = c->products,
     };
     c->calls->attention_bwd(c->worker, &a);
 }
@@ -375,6 +380,7 @@ static void run_attention_cached(cx *c, const pl_step *s)
         .scratch = arg(c, s, PL_ARG_ATTENTION_CACHED_SCRATCH),
         .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE),
         .out_storage = storage_of(c, s, PL_ARG_ATTENTION_CACHED_ATT),
+        .products = c->products,
     };
     PL_CHECK(a.qkv_storage == storage_of(c, s, PL_ARG_ATTENTION_CACHED_QKV));
     c->calls->attention(c->worker, &a);

@@ -21,6 +21,7 @@ typedef struct pl_steps_context {
     void *const *memory; /* per buffer: where the kernels find it */
     const pl_controls *controls;
     const pl_steps_calls *calls;
+    pl_products products; /* of 16 bits */
     void *worker;
 } pl_steps_context;
 

@@ -18,6 +18,10 @@
  *             elements i, i+16, i+32 ..., then lanes i and i+8, i+4, i+2, i+1
  *             are added in this order. A missing element is the neutral one.
  *             Products are fused into their lane.
+ *   TENSOR(k) the same element in tensor arithmetic (tensor.h), which stands
+ *             for CHAIN(k) where an op's `products` asks for it and the
+ *             product's operands are both bfloat16 or both float16: groups of
+ *             16, so that a chain may be cut at multiples of 16 only.
  * One writer per output element. "fused" means one rounding on instruction
  * sets that have it; the base set rounds twice.
  *   LOG(m, l, x)  m + log(l) - x by the float32 operations of log_sum1
@@ -43,7 +47,9 @@
 #define PL_KERNELS_KERNELS_H
 
 #include "base/cpu.h"
+#include "kernels/arithmetic.h"
 #include "kernels/storage.h"
+#include "kernels/tensor.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -143,17 +149,26 @@ typedef struct pl_gemm {
     const float *bias; /* [N], for PL_GEMM_BIAS */
     pl_gemm_start start;
     pl_storage a_storage, a_round, b_storage, b_round, c_storage;
+    pl_products products;
     pl_epilogue epilogue;
     float *scratch; /* this thread's; NULL: b is packed on the stack, a few
                      * columns at a time */
     size_t scratch_floats;
 } pl_gemm;
 
+static inline pl_storage pl_gemm_a(const pl_gemm *g)
+{
+    return g->a_storage ? g->a_storage : g->a_round;
+}
+
+static inline pl_storage pl_gemm_b(const pl_gemm *g)
+{
+    return g->b_storage ? g->b_storage : g->b_round;
+}
+
 static inline int pl_gemm_is_bf16(const pl_gemm *g)
 {
-    const pl_storage a = g->a_storage ? g->a_storage : g->a_round,
-                     b = g->b_storage ? g->b_storage : g->b_round;
-    return a == PL_STORE_BF16 && b == PL_STORE_BF16;
+    return pl_gemm_a(g) == PL_STORE_BF16 && pl_gemm_b(g) == PL_STORE_BF16;
 }
 
 /* Rows and, at most, columns of B that are packed together (BLIS: KC, NC). */
@@ -280,7 +295,9 @@ typedef struct pl_rmsnorm_bwd {
  * (NULL: not wanted). Appending zeros to a chain is allowed: +0 * v changes no
  * sum but -0, which the final + 0 makes +0 in any case. q, k and v share one
  * storage, in which P meets v; all else is float32. What a sequence gets
- * doesn't depend on the others, nor on how many there are. */
+ * doesn't depend on the others, nor on how many there are. In tensor
+ * arithmetic both chains are TENSOR, over d and over keys from key 0 on; a
+ * hidden key has P = +0. */
 typedef struct pl_attention {
     void *out;
     float *lse;
@@ -291,6 +308,7 @@ typedef struct pl_attention {
     pl_dropout dropout;
     float *scratch; /* nth * pl_attention_scratch(keys, D) floats */
     pl_storage qkv_storage, out_storage;
+    pl_products products;
 } pl_attention;
 
 /* Gradients of training's form (first = 0, queries = keys = T, one buffer qkv
@@ -304,7 +322,10 @@ typedef struct pl_attention {
  * all from 0, and + 0 at the end, as above: dk's and dv's chains take one query
  * head of the group after the other (h ascending), the queries of each in
  * ascending order, and a query that doesn't see the key is as good as a zero.
- */
+ * In tensor arithmetic, which needs a dout in qkv_storage, all five chains are
+ * TENSOR: dq's over keys from key 0 on; dk's and dv's over the queries of each
+ * head from query 0 on, in groups that begin anew with each head, carried on
+ * from head to head. Hidden P and ds are +0. */
 typedef struct pl_attention_bwd {
     void *dqkv;
     const void *dout;
@@ -314,6 +335,7 @@ typedef struct pl_attention_bwd {
     pl_dropout dropout;
     float *scratch; /* nth * pl_attention_bwd_scratch(T, D, dqkv_storage) */
     pl_storage qkv_storage, out_storage, dout_storage, dqkv_storage;
+    pl_products products;
 } pl_attention_bwd;
 
 /* Query rows that a kernel may treat together. */
@@ -524,24 +546,6 @@ typedef struct pl_adamw {
     X(sumsq)                                                                   \
     X(clip)                                                                    \
     X(adamw)
-
-/* Which bits a set of kernels gives: sets with one number give the same, for
- * every input. A checkpoint keeps it (state.json's "arithmetic"), and a run is
- * resumed with it. So whoever changes a bit of any result gives the sets that
- * it concerns numbers that were never used before. */
-typedef enum pl_arithmetic {
-    PL_ARITHMETIC_UNSAID, /* the reference; checkpoints that kept none */
-    /* of the past: lse, loss and initial weights by libm's functions */
-    PL_ARITHMETIC_BASE_1,
-    PL_ARITHMETIC_FUSED_1,
-    PL_ARITHMETIC_BASE,  /* a product and a sum are rounded each */
-    PL_ARITHMETIC_FUSED, /* multiply-adds are rounded once: all others */
-    PL_ARITHMETIC_COUNT
-} pl_arithmetic;
-
-/* "base", "avx2, avx512 ... and neon", or those of an earlier version;
- * "unknown" for a number that isn't ours. */
-const char *pl_arithmetic_name(uint64_t arithmetic);
 
 typedef struct pl_kernels {
     const char

@@ -48,9 +48,38 @@ const char *pl_arithmetic_name(uint64_t arithmetic)
         [PL_ARITHMETIC_FUSED_1] = "avx2, avx512 and neon of an earlier version",
         [PL_ARITHMETIC_BASE] = "base",
         [PL_ARITHMETIC_FUSED] = "avx2, avx512, avx512bf16 and neon",
+        [PL_ARITHMETIC_TENSOR24] = "the same with tensor24 products",
+        [PL_ARITHMETIC_TENSOR25] = "the same with tensor25 products",
     };
     return names[arithmetic < PL_ARITHMETIC_COUNT ? arithmetic
                                                   : PL_ARITHMETIC_UNSAID];
+}
+
+pl_arithmetic pl_arithmetic_with(pl_arithmetic set, pl_products products)
+{
+    if (products == PL_PRODUCTS_EXACT)
+        return set;
+    if (set != PL_ARITHMETIC_FUSED)
+        return PL_ARITHMETIC_UNSAID;
+    return products == PL_PRODUCTS_TENSOR24 ? PL_ARITHMETIC_TENSOR24
+                                            : PL_ARITHMETIC_TENSOR25;
+}
+
+pl_products pl_arithmetic_products(uint64_t arithmetic)
+{
+    return arithmetic == PL_ARITHMETIC_TENSOR24   ? PL_PRODUCTS_TENSOR24
+           : arithmetic == PL_ARITHMETIC_TENSOR25 ? PL_PRODUCTS_TENSOR25
+                                                  : PL_PRODUCTS_EXACT;
+}
+
+const char *pl_products_name(pl_products products)
+{
+    static const char *const names[] = {
+        [PL_PRODUCTS_EXACT] = "exact",
+        [PL_PRODUCTS_TENSOR24] = "tensor24",
+        [PL_PRODUCTS_TENSOR25] = "tensor25",
+    };
+    return names[products];
 }
 
 pl_kernels pl_kernels_for(pl_isa isa)

@@ -35,7 +35,7 @@ static pl_buffer_id classifier(builder *b, pl_buffer_id lnf,
         pl_step_arg(step, PL_ARG_MATMUL_T_Y, logits);
         pl_step_rows(step, PL_ARG_MATMUL_T_X, lnf, row);
         pl_step_arg(step, PL_ARG_MATMUL_T_W, head);
-        pl_build_product_scratch(b, -1, step);
+        pl_build_product_scratch(b, -1, step, PL_ARG_MATMUL_T_SCRATCH, lnf);
         step = pl_build_step(b, PL_OP_CROSS_ENTROPY, -1);
         step->rows = rows;
         step->cols = V;
@@ -275,7 +275,7 @@ static void build_sample(builder *b)
     pl_step_arg(step, PL_ARG_MATMUL_T_X, lnf);
     pl_step_arg(step, PL_ARG_MATMUL_T_W,
                 pl_build_operand(b, pl_param_head(b->s), -1));
-    pl_build_product_scratch(b, -1, step);
+    pl_build_product_scratch(b, -1, step, PL_ARG_MATMUL_T_SCRATCH, lnf);
     /* the host's copy to choose from: written by it, after the last step */
     step = pl_build_step(b, PL_OP_FETCH, -1);
     pl_step_arg(step, PL_ARG_FETCH_TO, gpt->sample_work);

@@ -15,7 +15,7 @@ static pl_step *matmul_dx(builder *b, int layer, pl_param_kind weight,
     pl_build_rows(b, step, PL_ARG_MATMUL_T_Y, dx);
     pl_build_rows(b, step, PL_ARG_MATMUL_T_X, dy);
     pl_step_arg(step, PL_ARG_MATMUL_T_W, pl_build_operand(b, weight, layer));
-    pl_build_product_scratch(b, layer, step);
+    pl_build_product_scratch(b, layer, step, PL_ARG_MATMUL_T_SCRATCH, dy);
     return step;
 }
 

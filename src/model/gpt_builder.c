@@ -55,13 +55,17 @@ pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
 }
 
 /* The step list stays short however many rows there are; and no chunk is much
- * smaller than the others, since a product of few rows is a slow one. */
+ * smaller than the others, since a product of few rows is a slow one. Chains
+ * over rows in tensor arithmetic are cut between groups only. */
 size_t pl_build_chunk(const builder *b, size_t most)
 {
+    const int exact = b->gpt->layout.device.products == PL_PRODUCTS_EXACT;
+    const size_t unit = exact ? 1 : PL_TENSOR_GROUP;
     size_t rows = b->rows, parts = most ? (rows + most - 1) / most : 1;
     if (parts > PL_GPT_MAX_CHUNKS)
         parts = PL_GPT_MAX_CHUNKS;
-    return parts > 1 ? (rows + parts - 1) / parts : rows;
+    const size_t chunk = (rows + parts - 1) / parts;
+    return parts > 1 ? (chunk + unit - 1) / unit * unit : rows;
 }
 
 /* Decoding, whose rows are known only when it runs, has few. */
@@ -128,6 +132,7 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
     pl_step_arg(step, PL_ARG_MATMUL_DW_DW, pl_build_gradient(b, weight, layer));
     pl_build_rows(b, step, PL_ARG_MATMUL_DW_X, x);
     pl_build_rows(b, step, PL_ARG_MATMUL_DW_DY, dy);
+    pl_build_product_scratch(b, layer, step, PL_ARG_MATMUL_DW_SCRATCH, dy);
     pl_buffer_id bias = pl_build_gradient(b, pl_param_bias(weight), layer);
     if (bias != PL_NO_BUFFER) {
         step = pl_build_step(b, PL_OP_COLUMN_SUM, layer);
@@ -155,12 +160,15 @@ pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
                            PL_F32, room.rows, room.cols);
 }
 
-void pl_build_product_scratch(builder *b, int layer, pl_step *step)
+void pl_build_product_scratch(builder *b, int layer, pl_step *step, int arg,
+                              pl_buffer_id operand)
 {
+    const pl_dtype dtype = b->graph->status ? PL_F32
+                                            : b->graph->buffers[operand].dtype;
     const pl_extent room = pl_device_scratch(&b->gpt->layout.device, step,
-                                             b->gpt->layout.dtype);
+                                             dtype);
     if (room.rows)
-        pl_step_arg(step, PL_ARG_MATMUL_T_SCRATCH,
+        pl_step_arg(step, arg,
                     pl_build_buffer(b, layer, "product.scratch",
                                     PL_CLASS_TRANSIENT, PL_F32, room.rows,
                                     room.cols));

@@ -137,8 +137,10 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
 pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
                               pl_buffer_id result);
 
-/* What the device wants beside a MATMUL_T whose constants are set. */
-void pl_build_product_scratch(builder *b, int layer, pl_step *step);
+/* What the device wants beside a product whose constants are set: argument
+ * `arg`, where `operand` is the one that pl_device_scratch asks for. */
+void pl_build_product_scratch(builder *b, int layer, pl_step *step, int arg,
+                              pl_buffer_id operand);
 
 /* ---- gpt_block.c: what the tables say ---- */
 

@@ -64,6 +64,15 @@ pl_dtype pl_layout_dtype(const pl_config *config)
     return dtypes[config->dtype];
 }
 
+/* A card's tensor cores read 16 bits, and nothing rounds on the way to them. */
+static int keeps_copies(const pl_config *config, const pl_device_info *device)
+{
+    if (config->working_copy == PL_WORKING_COPY_AUTO)
+        return device->memory.spaces == PL_SPACES_APART &&
+               device->products != PL_PRODUCTS_EXACT;
+    return config->working_copy == PL_WORKING_COPY_RESIDENT;
+}
+
 pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                              const pl_config *config, pl_gpt_purpose purpose,
                              pl_heap *heap, pl_error *err)
@@ -100,13 +109,12 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .moments = config->optimizer_state == PL_OPTIMIZER_STATE_8BIT
                        ? PL_MOMENTS_8BIT
                        : PL_MOMENTS_F32,
-        .copy = config->working_copy == PL_WORKING_COPY_RESIDENT
-                    ? PL_COPY_RESIDENT
-                    : PL_COPY_NONE,
     };
     pl_status status = pl_device_choose(&layout->device, config, err);
     if (status)
         return status;
+    layout->copy = keeps_copies(config, &layout->device) ? PL_COPY_RESIDENT
+                                                         : PL_COPY_NONE;
     layout->chunk_rows = chunk_rows(shape->V, layout);
     return make_levels(&layout->levels, &config->grad_checkpoint, shape->L,
                        heap, err);

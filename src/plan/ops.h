@@ -203,7 +203,8 @@ enum { PL_OUTCOME_BYTES = 12 };
 #define PL_ARGS_MATMUL_DW(A)                                                   \
     A(MATMUL_DW, DW, "dw", PL_UPDATE, PL_NEEDED, PL_IS_F32, (inner * cols))    \
     A(MATMUL_DW, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * inner))     \
-    A(MATMUL_DW, DY, "dy", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
+    A(MATMUL_DW, DY, "dy", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))    \
+    A(MATMUL_DW, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
 #define PL_ARGS_COLUMN_SUM(A)                                                  \
     A(COLUMN_SUM, SUM, "sum", PL_UPDATE, PL_NEEDED, PL_IS_F32, cols)           \

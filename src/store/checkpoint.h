@@ -93,10 +93,16 @@ pl_checkpoint_parse_config(pl_config *config, const char *text, size_t bytes,
                            const char *name, pl_heap *heap, pl_error *err);
 
 /* Every key as it was when the checkpoint was written: as if set by a file
- * what was set then, as a default what was one. */
+ * what was set then, as a default what was one; and its arithmetic. */
 PL_MUST_CHECK pl_status pl_checkpoint_read_config(pl_config *config,
                                                   const char *folder,
                                                   pl_heap *heap, pl_error *err);
+
+/* Lets config->kept_arithmetic be the checkpoint's. */
+PL_MUST_CHECK pl_status pl_checkpoint_keep_arithmetic(pl_config *config,
+                                                      const char *folder,
+                                                      pl_heap *heap,
+                                                      pl_error *err);
 
 /* PL_E_FORMAT unless the checkpoint has every tensor that the run's model
  * and its optimizer need, as they are kept here. To be asked before memory is

@@ -151,6 +151,17 @@ static pl_status read_metrics(pl_checkpoint_state *state, const json_t *root,
     return status;
 }
 
+static pl_status read_arithmetic(uint64_t *out, const json_t *root,
+                                 const char *path, pl_error *err)
+{
+    size_t arithmetic = PL_ARITHMETIC_UNSAID;
+    pl_status status = PL_OK;
+    if (json_object_get(root, "arithmetic"))
+        status = want_size(root, "arithmetic", &arithmetic, path, err);
+    *out = arithmetic;
+    return status;
+}
+
 static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
                             const char *path, pl_error *err)
 {
@@ -171,10 +182,8 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         status = want_size(root, counts[i].key, &value, path, err);
         *counts[i].out = value;
     }
-    size_t arithmetic = PL_ARITHMETIC_UNSAID;
-    if (!status && json_object_get(root, "arithmetic"))
-        status = want_size(root, "arithmetic", &arithmetic, path, err);
-    state->arithmetic = arithmetic;
+    if (!status)
+        status = read_arithmetic(&state->arithmetic, root, path, err);
     if (!status)
         status = want_model(root, &state->shape, path, err);
     if (!status)
@@ -280,6 +289,8 @@ pl_status pl_checkpoint_parse_config(pl_config *config, const char *text,
         status = read_values(config, root, name, heap, err);
     if (!status)
         status = read_origins(config, root, name, err);
+    if (!status)
+        status = read_arithmetic(&config->kept_arithmetic, root, name, err);
     json_decref(root);
     return status;
 }
@@ -319,5 +330,15 @@ pl_status pl_checkpoint_read_config(pl_config *config, const char *folder,
     if (!status)
         status = pl_checkpoint_parse_config(config, text, bytes, name, heap,
                                             err);
+    return status;
+}
+
+pl_status pl_checkpoint_keep_arithmetic(pl_config *config, const char *folder,
+                                        pl_heap *heap, pl_error *err)
+{
+    pl_checkpoint_state state;
+    pl_status status = pl_checkpoint_read_state(&state, folder, heap, err);
+    if (!status)
+        config->kept_arithmetic = state.arithmetic;
     return status;
 }

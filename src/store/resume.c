@@ -57,8 +57,12 @@ static const char *way_back(uint64_t arithmetic)
     case PL_ARITHMETIC_BASE:
         return "with PLIMSOLL_ISA=base in the environment";
     case PL_ARITHMETIC_FUSED:
-        return "on a processor with AVX2 or a 64-bit ARM, and without "
-               "PLIMSOLL_ISA=base";
+        return "on a processor with AVX2 or a 64-bit ARM, without "
+               "PLIMSOLL_ISA=base and with products = 'exact'";
+    case PL_ARITHMETIC_TENSOR24:
+        return "with its dtype and products = 'tensor24'";
+    case PL_ARITHMETIC_TENSOR25:
+        return "with its dtype and products = 'tensor25'";
     default:
         return "with the version that wrote it (\"plimsoll\" in its "
                "state.json)";
@@ -98,6 +102,7 @@ typedef struct changes {
     char text[768];
     size_t used;
     int felt;
+    int same_arithmetic; /* another word for it is felt by nobody */
 } changes;
 
 /* Models, data and tensors are compared as such; their keys are only named. */
@@ -121,7 +126,8 @@ static pl_status compare_key(changes *c, const pl_config *had,
                        "these weights: --init_from=%s and another out_dir",
                        folder, name, before, after,
                        pl_path_quoted(folder).text);
-    c->felt |= effect == PL_EFFECT_NUMBERS;
+    c->felt |= effect == PL_EFFECT_NUMBERS &&
+               !(key == PL_KEY_products && c->same_arithmetic);
     if (c->used < sizeof c->text)
         c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
                                     "%s%s %s -> %s", c->used ? ", " : "", name,
@@ -132,7 +138,9 @@ static pl_status compare_key(changes *c, const pl_config *had,
 static pl_status compare_keys(const pl_resume *resume, const pl_run *run,
                               pl_error *err)
 {
-    changes c = { .used = 0 };
+    changes c = { .same_arithmetic =
+                      resume->state.arithmetic ==
+                      (uint64_t)run->gpt.layout.device.arithmetic };
     pl_config *had;
     pl_heap scratch = pl_heap_make((size_t)16 << 20);
     pl_status status = pl_heap_take(&scratch, &had, 1, sizeof *had, err);

@@ -7,6 +7,7 @@
 #include "config/special.h"
 #include "data/shard_check.h"
 #include "device/choose.h"
+#include "device/products.h"
 #include "store/checkpoint.h"
 #include "store/limits.h"
 #include "store/pretrained.h"
@@ -24,13 +25,15 @@ enum { STAGE_FLOATS = PL_RUN_STAGE_BYTES / sizeof(float) };
 void pl_session_say_device(const pl_config *config, const pl_log *log)
 {
     pl_device_info info;
-    if (!pl_device_is_here(&config->device) &&
-        !pl_device_choose(&info, config, NULL))
+    if (!pl_device_choose(&info, config, NULL) &&
+        pl_device_is_another(config, &info))
         pl_log_say(log, PL_LOG_NOTE,
                    "device = '%s' is not here: %s computes instead",
                    config->device.text,
                    info.memory.spaces == PL_SPACES_APART ? info.text
                                                          : "the processor");
+    if (!pl_device_choose(&info, config, NULL))
+        pl_products_say(&info, config, log);
 }
 
 pl_status pl_session_open_device(pl_session *session, pl_error *err)

@@ -57,7 +57,8 @@ void pl_session_close(pl_session *session);
 
 /* ---- parts, for those who open sessions ---- */
 
-/* Says once that another device was wished for. */
+/* Says once that another device was wished for, and what isn't in the words of
+ * `products`. */
 void pl_session_say_device(const pl_config *config, const pl_log *log);
 /* The config's data and its tokenizer. */
 PL_MUST_CHECK pl_status pl_session_open_tokens(pl_session *session,

@@ -1,28 +1,18 @@
 #!/usr/bin/env bash
-# The whole program on an emulated OpenCL card (tests/gpu/opencl_card.c, whose
-# folder is $CARD): 'auto' takes it once it has passed the self-test, it trains,
-# stops, goes on, samples and measures with the processor's bits, and both
-# memories are planned.
+# The whole program on an emulated card (tests/gpu/opencl_card.c or
+# cuda_driver.c): 'auto' takes it once it has passed the self-test, it trains in
+# every dtype, stops, goes on, samples and measures with the processor's bits,
+# and both memories are planned.
 set -eu
 . tests/support/cli.sh
+. tests/support/card.sh
 work_on_disk
-export XDG_CACHE_HOME="$TMP_DIR/cache"
 
-# on_card COMMAND...: where that card is; what it is like is in $PL_CARD
-on_card() {
-    PL_CARD="${PL_CARD:-},blind" LD_LIBRARY_PATH=$CARD "$@"
-}
-
+device=--device=$CARD_API
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/chars cats.txt
 size=("${tiny[@]}" --dataset=chars --max_iters=4 --eval_interval=2
     --dropout=0.1)
-same() {
-    for file in model optimizer; do
-        cmp "$1/latest/$file.safetensors" "$2/latest/$file.safetensors" ||
-            fail "$1 and $2 differ in $file"
-    done
-}
 losses() {
     grep -o '"[a-z_]*loss": [^,}]*' "$1/metrics.jsonl"
 }
@@ -30,7 +20,7 @@ losses() {
 # what is there
 expect 0 on_card "$PLIMSOLL" devices
 says '^cpu '
-says '^opencl:0 +Emulated card$'
+says "^$CARD_API:0 +Emulated card$"
 says_not 'self-test'
 expect 0 on_card "$PLIMSOLL" devices --json
 [ "$(number memory_bytes)" = 536870912 ] || fail "$out"
@@ -38,7 +28,7 @@ expect 0 on_card "$PLIMSOLL" devices --json
 # a run on the processor, and one where 'auto' takes the card
 expect 0 "$PLIMSOLL" train "${size[@]}" --device=cpu --out_dir=here
 expect 0 on_card "$PLIMSOLL" train "${size[@]}" --out_dir=there
-says "note: device = 'auto' is opencl:0, Emulated card, whose bits are the"
+says "note: device = 'auto' is $CARD_API:0, Emulated card, whose bits are the"
 says 'memory: arena [^,]*, on the host .* \+ reserve .*; Emulated card'
 says 'of them are what the card.s driver had taken'
 says_not 'held more than was planned'
@@ -62,17 +52,30 @@ says_not 'self-test'
 # here, there and here again: stopped on one device, gone on with on the other
 expect 0 "$PLIMSOLL" train "${size[@]}" --device=cpu --out_dir=both \
     --max_iters=1
-expect 0 on_card "$PLIMSOLL" train --resume both --device=opencl --max_iters=3
+expect 0 on_card "$PLIMSOLL" train --resume both "$device" --max_iters=3
 expect 0 "$PLIMSOLL" train --resume both --device=cpu --max_iters=4
 same here both
+
+# accumulation, clipping and dropout, in every dtype
+for dtype in float32 bfloat16 float16; do
+    more=("${size[@]}" --max_iters=2 --gradient_accumulation_steps=2
+        --grad_clip=0.5 --dtype="$dtype" --products=exact)
+    expect 0 "$PLIMSOLL" train "${more[@]}" --device=cpu --out_dir="cpu-$dtype"
+    expect 0 on_card "$PLIMSOLL" train "${more[@]}" "$device" \
+        --out_dir="card-$dtype"
+    says 'step 2: train loss'
+    same "cpu-$dtype" "card-$dtype"
+    [ "$(losses "cpu-$dtype")" = "$(losses "card-$dtype")" ] ||
+        fail "other losses in $dtype"
+done
 
 # samples
 sample=(sample --out_dir=there --num_samples=1 --max_new_tokens=30 --top_k=5)
 expect 0 "$PLIMSOLL" "${sample[@]}" --device=cpu
 text=$out
-expect 0 on_card "$PLIMSOLL" "${sample[@]}" --device=opencl:0
+expect 0 on_card "$PLIMSOLL" "${sample[@]}" --device="$CARD_API:0"
 [ "$out" = "$text" ] || fail "another text: $out"
-expect 0 on_card "$PLIMSOLL" bench "${size[@]}" --rounds=1 --device=opencl
+expect 0 on_card "$PLIMSOLL" bench "${size[@]}" --rounds=1 "$device"
 says 'machine  Emulated card'
 
 # evaluation alone
@@ -81,36 +84,58 @@ text=$(grep '^step' <<<"$out")
 expect 0 on_card "$PLIMSOLL" eval "${size[@]}" --out_dir=there
 [ "$(grep '^step' <<<"$out")" = "$text" ] || fail "another loss: $out"
 
-# the plan is what the card gives, to the byte; two banks, the same bits
-expect 0 on_card "$PLIMSOLL" plan "${size[@]}" --device=opencl --json
+# the plan is what the card gives, to the byte; by OpenCL in two banks, too
+expect 0 on_card "$PLIMSOLL" plan "${size[@]}" "$device" --json
 arena=$(number arena_bytes)
 PL_CARD="report=$PWD/taken" expect 0 on_card "$PLIMSOLL" train "${size[@]}" \
-    --device=opencl --out_dir=exact
+    "$device" --out_dir=exact
 [ "$(cat taken)" = "$arena" ] || fail "$(cat taken) bytes taken, $arena planned"
 same here exact
-bank=$(((arena * 2 / 3 + 255) / 256 * 256))
-PL_CARD="largest=$bank,report=$PWD/taken" expect 0 on_card "$PLIMSOLL" train \
-    "${size[@]}" --device=opencl --out_dir=banks
-[ "$(cat taken)" -gt "$bank" ] || fail "one bank: $(cat taken)"
-same here banks
+if [ "$CARD_API" = opencl ]; then
+    bank=$(((arena * 2 / 3 + 255) / 256 * 256))
+    PL_CARD="largest=$bank,report=$PWD/taken" expect 0 on_card "$PLIMSOLL" \
+        train "${size[@]}" "$device" --out_dir=banks
+    [ "$(cat taken)" -gt "$bank" ] || fail "one bank: $(cat taken)"
+    same here banks
+fi
 
 # a budget of exactly the plan runs; less is refused, with the numbers
-expect 0 on_card "$PLIMSOLL" train "${size[@]}" --device=opencl --fit=exact \
+expect 0 on_card "$PLIMSOLL" train "${size[@]}" "$device" --fit=exact \
     --memory=1GB --out_dir=literal
 same here literal
-expect 0 on_card "$PLIMSOLL" plan "${size[@]}" --device=opencl --fit=exact \
+expect 0 on_card "$PLIMSOLL" plan "${size[@]}" "$device" --fit=exact \
     --memory=1GB --json
 arena=$(number arena_bytes)
-expect 0 on_card "$PLIMSOLL" train "${size[@]}" --device=opencl --fit=exact \
+expect 0 on_card "$PLIMSOLL" train "${size[@]}" "$device" --fit=exact \
     --memory="$arena" --out_dir=limit
 same here limit
-expect 5 on_card "$PLIMSOLL" train "${size[@]}" --device=opencl --fit=exact \
+expect 5 on_card "$PLIMSOLL" train "${size[@]}" "$device" --fit=exact \
     --memory=$((arena * 99 / 100)) --out_dir=less
 says 'this run needs .* \(the arena, in the device.s memory\)'
 says 'bytes are missing|kB are missing|MB are missing'
 [ ! -e less ] || fail "a refused run left a folder"
 
 # the host's own budget
-expect 5 on_card "$PLIMSOLL" train "${size[@]}" --device=opencl \
+expect 5 on_card "$PLIMSOLL" train "${size[@]}" "$device" \
     --host_memory=1MB --out_dir=less
 says "besides the device's memory this run needs .* of the host's"
+
+# where both kinds list the card, 'auto' takes CUDA's; what CUDA can't use, it
+# takes by OpenCL. PTX and machine code give the same bits.
+if [ "$CARD_API" = cuda ]; then
+    expect 0 on_both "$PLIMSOLL" plan "${size[@]}"
+    says "note: device = 'auto' is cuda:0, Emulated card, whose bits are the"
+    says_not 'opencl'
+    PL_CARD=cc=61 expect 0 on_both "$PLIMSOLL" plan "${size[@]}"
+    says "note: device = 'auto' doesn't take cuda:0"
+    says "note: device = 'auto' is opencl:0"
+    ccs=(86)
+    [ "${PL_TEST_LONG:-0}" = 0 ] || ccs+=(75)
+    for cc in "${ccs[@]}"; do
+        PL_CARD=cc=$cc expect 0 on_card "$PLIMSOLL" train "${size[@]}" \
+            --device=cuda:0 --out_dir="cc$cc"
+        same here "cc$cc"
+    done
+    PL_CARD=cc=86 expect 0 on_card "$PLIMSOLL" devices
+    says 'code: compute_80'
+fi

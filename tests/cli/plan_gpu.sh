@@ -43,7 +43,7 @@ says "is not in the table of cards.*RTX 4070"
 # no card here
 expect 0 "$PLIMSOLL" devices
 says '^cpu +[0-9]+ threads?, .* kernels$'
-says '^no card: OpenCL lists none'
+says '^no card: neither CUDA nor OpenCL lists one'
 expect 2 "$PLIMSOLL" devices opencl:0
 says "there is no device 'opencl:0' here; .plimsoll devices. lists"
 expect 3 "$PLIMSOLL" train "$story" --device=opencl

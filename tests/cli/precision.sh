@@ -30,8 +30,13 @@ loss_of() {
 
 loss_of --dtype=float32
 want=$loss
-for more in --dtype=bfloat16 --dtype=float16 --weights=bf16 \
-    --optimizer_state=8bit "--weights=bf16 --optimizer_state=8bit"; do
+all=(--dtype=bfloat16 --dtype=float16 --weights=bf16 --optimizer_state=8bit
+    "--weights=bf16 --optimizer_state=8bit")
+# tensor arithmetic is several times slower here
+[ "${PL_TEST_LONG:-0}" = 0 ] || all+=(
+    "--device=cpu --dtype=bfloat16 --products=tensor24"
+    "--device=cpu --dtype=float16 --products=tensor25")
+for more in "${all[@]}"; do
     # shellcheck disable=SC2086
     loss_of $more
     awk -v a="$loss" -v b="$want" \

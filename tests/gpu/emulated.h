@@ -18,6 +18,9 @@ typedef struct __attribute__((aligned(16))) uint4 {
 typedef struct __attribute__((aligned(8))) uint2 {
     uint32_t x, y;
 } uint2;
+typedef struct __attribute__((aligned(8))) float2 {
+    float x, y;
+} float2;
 
 /* Who is running. */
 typedef struct emulated_item {
@@ -30,6 +33,15 @@ extern emulated_item emulated;
 void *emulated_global(const void *p, size_t bytes, int writes, int line);
 void *emulated_local(const void *p, size_t bytes, int writes, int line);
 void emulated_barrier(int line);
+
+/* What a warp does together (emulated_warp.c): tensor.clh says what. */
+void emulated_mma(float d[4], const uint32_t a[4], const uint32_t b[2],
+                  int bf16, int line);
+void emulated_ldmatrix(uint32_t r[4], const void *p, int turned, int line);
+float emulated_shuffle(float x, uint32_t mask, int line);
+void emulated_async(void *to, const void *from, uint32_t bytes, int line);
+void emulated_async_commit(void);
+void emulated_async_wait(uint32_t left, int line);
 
 /* A pointer as it is, or bank + 1 in its upper 16 bits: where that is. */
 void *emulated_at(uint64_t address);
@@ -51,10 +63,20 @@ void *emulated_at(uint64_t address);
 #define GROUP_Y       emulated.group_y
 #define UNROLL
 #define NO_UNROLL
-#define MAKE4(a, b, c, d)       ((float4){ a, b, c, d })
-#define MAKE_WORDS4(a, b, c, d) ((uint4){ a, b, c, d })
-#define MAKE_WORDS2(a, b)       ((uint2){ a, b })
-#define AT(type, address)       ((type *)emulated_at(address))
+#define MAKE4(a, b, c, d)        ((float4){ a, b, c, d })
+#define MAKE_WORDS4(a, b, c, d)  ((uint4){ a, b, c, d })
+#define MAKE_WORDS2(a, b)        ((uint2){ a, b })
+#define MAKE2(a, b)              ((float2){ a, b })
+#define AT(type, address)        ((type *)emulated_at(address))
+
+#define PL_TENSOR                1
+#define LOCAL_LARGE(name, bytes) LOCAL ALIGNED_16 uint8_t name[bytes]
+#define MMA(d, a, b, bf16)       emulated_mma(d, a, b, bf16, __LINE__)
+#define LDMATRIX(r, p, turned)   emulated_ldmatrix(r, p, turned, __LINE__)
+#define SHUFFLE(x, mask)         emulated_shuffle(x, mask, __LINE__)
+#define COPY(to, from, bytes)    emulated_async(to, from, bytes, __LINE__)
+#define COPY_COMMIT()            emulated_async_commit()
+#define COPY_WAIT(left)          emulated_async_wait(left, __LINE__)
 
 #define LOOK(look, p, writes)                                                  \
     (*(__typeof__(p))look(p, sizeof *(p), writes, __LINE__))

@@ -16,7 +16,7 @@
 #endif
 
 emulated_item emulated;
-emulator_options emulator = { .is_checked = 1 };
+emulator_options emulator = { .is_checked = 1, .tensor_bits = 24 };
 emulator_count emulator_total;
 unsigned char *emulator_banks[EMULATOR_BANKS];
 
@@ -36,6 +36,7 @@ enum { MOST_ITEMS = 256, STACK_BYTES = SANITIZED_ADDRESS ? 262144 : 65536 };
     void emulated_##name(const type g);                                        \
     void emulated_soft_##name(const type g);
 PL_GPU_KERNELS(DECLARE)
+PL_GPU_TENSOR_KERNELS(DECLARE)
 #undef DECLARE
 
 #define THUNK(name, items, type)                                               \
@@ -45,6 +46,7 @@ PL_GPU_KERNELS(DECLARE)
                               : emulated_##name)(*(const type *)args);         \
     }
 PL_GPU_KERNELS(THUNK)
+PL_GPU_TENSOR_KERNELS(THUNK)
 #undef THUNK
 
 typedef struct kernel {
@@ -55,7 +57,8 @@ typedef struct kernel {
 } kernel;
 
 #define ROW(name, items, type) { #name, run_##name, items, sizeof(type) },
-static const kernel kernels[] = { PL_GPU_KERNELS(ROW) };
+static const kernel kernels[] = { PL_GPU_KERNELS(ROW)
+                                      PL_GPU_TENSOR_KERNELS(ROW) };
 #undef ROW
 
 /* ---- fibres ---- */
@@ -69,6 +72,7 @@ typedef struct fibre {
 #endif
     void *fake; /* AddressSanitizer's */
     int is_done, line;
+    int meets; /* its warp's others, not the group's */
 } fibre;
 
 static fibre fibres[MOST_ITEMS], scheduler;
@@ -76,7 +80,7 @@ static const kernel *running;
 static const void *running_args;
 static char failure[512];
 
-static void complain(const char *format, ...)
+void emulator_complain(const char *format, ...)
 {
     va_list list;
     if (failure[0])
@@ -142,7 +146,7 @@ static void begin(fibre *f)
         f->stack = aligned_alloc(64, STACK_BYTES);
     if (!f->stack)
         abort();
-    f->is_done = f->line = 0;
+    f->is_done = f->line = f->meets = 0;
 #if defined(__x86_64__)
     /* as if it had been called: the stack is 8 away from a multiple of 16 */
     void **top = (void **)(void *)(f->stack + STACK_BYTES - 64);
@@ -164,6 +168,14 @@ void emulated_barrier(int line)
 {
     fibre *self = &fibres[emulated.id];
     self->line = line;
+    change(self, &scheduler);
+}
+
+void emulator_meet(int line)
+{
+    fibre *self = &fibres[emulated.id];
+    self->line = line;
+    self->meets = 1;
     change(self, &scheduler);
 }
 
@@ -210,12 +222,14 @@ static int meets(uint32_t other, uint32_t then, uint32_t who)
 static void look(word *w, uint32_t who, int writes, int line, const char *where)
 {
     if (meets(w->writer, w->write_time, who))
-        complain("line %d %s a word of %s memory that another item writes",
-                 line, writes ? "writes" : "reads", where);
+        emulator_complain(
+            "line %d %s a word of %s memory that another item writes", line,
+            writes ? "writes" : "reads", where);
     if (writes && (meets(w->reader, w->read_time, who) ||
                    (w->readers && w->read_time == epoch)))
-        complain("line %d writes a word of %s memory that another item reads",
-                 line, where);
+        emulator_complain(
+            "line %d writes a word of %s memory that another item reads", line,
+            where);
     if (writes) {
         w->writer = who;
         w->write_time = epoch;
@@ -245,7 +259,8 @@ static void keep(const void *p, size_t bytes, int line, int is_local)
 {
     size_t *n = &n_accesses[emulated.id];
     if (*n == MOST_ACCESSES) {
-        complain("more than %d accesses between two barriers", MOST_ACCESSES);
+        emulator_complain("more than %d accesses between two barriers",
+                          MOST_ACCESSES);
         return;
     }
     access *a = &accesses[emulated.id][(*n)++];
@@ -357,7 +372,8 @@ static void count_warp(uint32_t first, uint32_t end)
 static void check_aligned(const void *p, size_t bytes, int line)
 {
     if ((uintptr_t)p % bytes)
-        complain("line %d: %zu bytes at %p are not aligned", line, bytes, p);
+        emulator_complain("line %d: %zu bytes at %p are not aligned", line,
+                          bytes, p);
 }
 
 void *emulated_local(const void *p, size_t bytes, int writes, int line)
@@ -369,9 +385,10 @@ void *emulated_local(const void *p, size_t bytes, int writes, int line)
         word *w = find(local_words, LOCAL_WORDS, ((uintptr_t)p + i) / 4,
                        group_number);
         if (!w)
-            complain("the table of local memory is full");
+            emulator_complain("the table of local memory is full");
         else if (!writes && !w->writer)
-            complain("line %d reads local memory that nobody wrote", line);
+            emulator_complain("line %d reads local memory that nobody wrote",
+                              line);
         else
             look(w, emulated.id + 1, writes, line, "local");
     }
@@ -390,7 +407,7 @@ void *emulated_global(const void *p, size_t bytes, int writes, int line)
         word *w = find(global_words, GLOBAL_WORDS, (uintptr_t)p + i,
                        launch_number);
         if (!w)
-            complain("the table of global memory is full");
+            emulator_complain("the table of global memory is full");
         else
             look(w, who, writes, line, "global");
     }
@@ -399,13 +416,37 @@ void *emulated_global(const void *p, size_t bytes, int writes, int line)
 
 /* ---- groups ---- */
 
+/* The items of a warp, up to where they meet, the next barrier, or their end.
+ * Whether they meet. */
+static int run_warp(uint32_t first, uint32_t count)
+{
+    uint32_t meet = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        emulated.id = first + (epoch % 2 ? count - 1 - i : i);
+        fibre *f = &fibres[emulated.id];
+        f->meets = 0;
+        if (!f->is_done)
+            change(&scheduler, f);
+    }
+    for (uint32_t i = first; i < first + count; i++)
+        meet += (uint32_t)(fibres[i].meets &&
+                           fibres[i].line == fibres[first].line);
+    for (uint32_t i = 0; i < count; i++)
+        if (fibres[first + i].meets && meet < count)
+            emulator_complain("not all of its warp came to line %d",
+                              fibres[first + i].line);
+    return meet == count;
+}
+
 /* All items up to their next barrier, or their end. */
 static void run_epoch(uint32_t items)
 {
-    for (uint32_t i = 0; i < items; i++) {
-        emulated.id = epoch % 2 ? items - 1 - i : i;
-        if (!fibres[emulated.id].is_done)
-            change(&scheduler, &fibres[emulated.id]);
+    for (uint32_t i = 0; i < items; i += WARP) {
+        const uint32_t left = items - i;
+        const uint32_t count = left < WARP ? left : WARP;
+        const uint32_t first = epoch % 2 ? left - count : i;
+        while (run_warp(first, count) && !failure[0]) {
+        }
     }
 }
 
@@ -416,6 +457,7 @@ static void run_group(uint32_t items)
         begin(&fibres[i]);
     epoch = 0;
     group_number++;
+    emulator_forget();
     while (done < items) {
         run_epoch(items);
         done = 0;
@@ -424,8 +466,9 @@ static void run_group(uint32_t items)
         for (uint32_t i = 0; i < items && done < items; i++) {
             emulated.id = i;
             if (fibres[i].is_done || fibres[i].line != fibres[0].line)
-                complain("not all items came to the barrier in line %d",
-                         fibres[0].line);
+                emulator_complain(
+                    "not all items came to the barrier in line %d",
+                    fibres[0].line);
         }
         for (uint32_t i = 0; i < items && emulator.counts; i += WARP)
             count_warp(i, i + WARP < items ? i + WARP : items);
@@ -434,6 +477,19 @@ static void run_group(uint32_t items)
         if (failure[0])
             return;
     }
+}
+
+const char *emulator_run_warp(void (*run)(const void *args), const void *args)
+{
+    static kernel it;
+    it = (kernel){ "a warp", run, WARP, 0 };
+    failure[0] = '\0';
+    running = &it;
+    running_args = args;
+    launch_number++;
+    emulated = (emulated_item){ 0 };
+    run_group(WARP);
+    return failure[0] ? failure : NULL;
 }
 
 const char *emulator_run(const char *name, uint32_t groups, uint32_t groups_y,

@@ -8,6 +8,9 @@
  *   - the same of global memory, where no barrier is between two groups;
  *   - accesses are aligned; what lies outside of an allocation is
  *     AddressSanitizer's to find;
+ *   - all items of a warp take part in what a warp does together;
+ *   - what is copied asynchronously arrives when it is waited for, and not
+ *     before;
  *   - how many segments of 128 bytes the 32 items of a warp touch together, and
  *     how often they meet in a bank of local memory.
  *
@@ -31,6 +34,7 @@ typedef struct emulator_options {
     int counts;      /* fill in emulator_total */
     int is_checked;  /* look for races */
     int soft_double; /* kernels that have no double */
+    int tensor_bits; /* of a warp's products: 24, or 25 */
 } emulator_options;
 
 extern emulator_options emulator;
@@ -40,9 +44,25 @@ enum { EMULATOR_BANKS = 4 };
 extern unsigned char *emulator_banks[EMULATOR_BANKS];
 extern emulator_count emulator_total;
 
+/* ---- for emulated_warp.c ---- */
+
+/* Lets the others of the warp come to the same line. */
+void emulator_meet(int line);
+
+/* Says what the running item does wrong; the first of these is kept. */
+void emulator_complain(const char *format, ...);
+
+/* Forgets what earlier groups have left under way. */
+void emulator_forget(void);
+
+/* ---- */
+
 /* Runs all groups of a kernel of PL_GPU_KERNELS. Returns NULL, or what it did
  * wrong. `bytes` is checked against the size of its argument. */
 const char *emulator_run(const char *kernel, uint32_t groups, uint32_t groups_y,
                          const void *args, size_t bytes);
+
+/* Runs one group of 32 items of a function that is no kernel: a warp. */
+const char *emulator_run_warp(void (*run)(const void *args), const void *args);
 
 #endif

@@ -1,33 +1,31 @@
 /* gpu_set.c: see gpu_set.h. */
 #define GPU_SET_ITSELF
 #include "gpu_set.h"
-#include "device/gpu_launch.h"
-#include "gpu/emulator.h"
+#include "gpu/launch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static pl_status run(void *context, const pl_gpu_launch *launch, pl_error *err)
+/* The tensor cores that a call asks for: the emulator has either. */
+static pl_products products_of(const pl_products *products)
 {
-    const pl_gpu_kernel_info *kernel = &pl_gpu_kernels[launch->kernel];
-    (void)context, (void)err;
-    const char *wrong = emulator_run(kernel->name, launch->groups,
-                                     launch->groups_y, launch->args,
-                                     kernel->bytes);
-    if (wrong)
-        fail_msg("%s", wrong);
-    return PL_OK;
+    if (products && *products)
+        emulator.tensor_bits = pl_tensor_bits(*products);
+    return products ? *products : PL_PRODUCTS_EXACT;
 }
+
+#define PRODUCTS(args)                                                         \
+    _Generic((args),                                                           \
+        const pl_gemm *: &((const pl_gemm *)(const void *)(args))->products,   \
+        const pl_attention *:                                                  \
+            &((const pl_attention *)(const void *)(args))->products,           \
+        const pl_attention_bwd *:                                              \
+            &((const pl_attention_bwd *)(const void *)(args))->products,       \
+        default: NULL)
 
 /* All of it is the first thread's. */
 #define SLOT(op)                                                               \
     static void run_##op(const pl_##op *args, int ith, int nth)                \
     {                                                                          \
-        pl_gpu_stream stream = { .launch = run };                              \
+        pl_gpu_stream stream = { .launch = emulated_launch,                    \
+                                 .tensor = products_of(PRODUCTS(args)) };      \
         (void)nth;                                                             \
         if (ith == 0)                                                          \
             pl_gpu_##op(&stream, args);                                        \

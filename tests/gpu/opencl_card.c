@@ -3,29 +3,17 @@
  * and all above it are tested without a driver, also under the sanitizers.
  *
  * It does everything at once, refuses what the standard refuses, and keeps
- * books: what is never released is seen by AddressSanitizer. PL_CARD in the
- * environment describes the card, words separated by commas:
+ * books: what is never released is seen by AddressSanitizer. PL_CARD
+ * (card_words.h) describes the card, with these words besides:
  *
- *   bytes=N      its memory
  *   largest=N    what it gives at once
  *   processor    it says that it is one
  *   soft         it has no double
- *   flushes      it says that it takes denormals for zero
- *   wrong=NAME   that kernel leaves a wrong bit behind
- *   broken       the program doesn't compile
- *   lost=N       the Nth launch fails, and everything after it
- *   hangs=N      the Nth launch never ends
- *   none         there is no card
- *   blind        races are not looked for, which is faster
- *   report=FILE  the most that was allocated, the pinned slices apart, is
- *                written there when the context ends */
+ *   flushes      it says that it takes denormals for zero */
 #include "device/opencl_api.h"
+#include "gpu/card_words.h"
 #include "gpu/emulator.h"
 #include "kernels/gpu/args.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     OUT_OF_RESOURCES = -5,
@@ -80,26 +68,6 @@ static struct cl_device the_card;
 static long launches;
 
 /* ---- its description ---- */
-
-/* What follows `word` in PL_CARD, up to a comma; NULL: it isn't there. */
-static const char *said(const char *word)
-{
-    const char *at = getenv("PL_CARD");
-    const size_t n = strlen(word);
-    for (; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, word, n) == 0 &&
-            (at[n] == '=' || at[n] == ',' || !at[n]))
-            return at[n] == '=' ? at + n + 1 : at + n;
-    }
-    return NULL;
-}
-
-static cl_ulong number(const char *word, cl_ulong otherwise)
-{
-    const char *at = said(word);
-    return at ? strtoull(at, NULL, 10) : otherwise;
-}
 
 static int is_lost(void)
 {
@@ -165,8 +133,6 @@ static cl_ulong about(cl_uint what, size_t *bytes)
         return 2;
     case CL_DEVICE_MAX_CLOCK_FREQUENCY:
         return 1000;
-    case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
-        return 2048;
     default:
         *bytes = 0;
         return 0;
@@ -224,16 +190,7 @@ cl_context clCreateContext(const intptr_t *properties, cl_uint count,
 
 cl_int clReleaseContext(cl_context context)
 {
-    const char *path = said("report");
-    char name[512];
-    if (path) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(path, ","), path);
-        FILE *file = fopen(name, "w");
-        if (file) {
-            fprintf(file, "%zu\n", context->most);
-            fclose(file);
-        }
-    }
+    report(context->most);
     return released(context);
 }
 
@@ -398,10 +355,8 @@ cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes,
 /* The lowest bit of what a kernel's first address means. */
 static void spoil(cl_kernel kernel)
 {
-    const char *wrong = said("wrong");
     uint64_t address;
-    if (!wrong || strcspn(wrong, ",") != strlen(kernel->name) ||
-        strncmp(wrong, kernel->name, strlen(kernel->name)) != 0)
+    if (!is_wrong(kernel->name))
         return;
     memcpy(&address, kernel->args, sizeof address);
     kernel->banks[(address >> 48) - 1]->bytes[address & 0xffffffffffffu] ^= 1;

@@ -2,8 +2,7 @@
  * memory and the phases of local memory that a warp takes, beside the least.
  * That the emulator sees races, missing barriers and the like is shown by
  * tools/mutate, which plants them. */
-#include "device/gpu_launch.h"
-#include "gpu/emulator.h"
+#include "gpu/launch.h"
 #include "support/asserts.h"
 
 #include <setjmp.h>
@@ -16,18 +15,6 @@
 #include <cmocka.h>
 
 /* ---- how memory is accessed ---- */
-
-static pl_status run(void *context, const pl_gpu_launch *launch, pl_error *err)
-{
-    const pl_gpu_kernel_info *kernel = &pl_gpu_kernels[launch->kernel];
-    (void)context, (void)err;
-    const char *wrong = emulator_run(kernel->name, launch->groups,
-                                     launch->groups_y, launch->args,
-                                     kernel->bytes);
-    if (wrong)
-        fail_msg("%s", wrong);
-    return PL_OK;
-}
 
 /* Memory as an arena's: every operand at a multiple of 256 bytes. */
 static float *operand(size_t count)
@@ -60,16 +47,29 @@ static void judge_accesses(const char *what, double most)
     emulator_total = (emulator_count){ 0 };
 }
 
-static void large_products_access_whole_lines(void **state)
+static void begin_counting(void)
 {
-    const size_t M = 256, N = 256, K = 128;
-    pl_gpu_stream stream = { .launch = run };
-    (void)state;
     emulator.counts = 1;
     emulator.is_checked = 0;
     emulator_total = (emulator_count){ 0 };
-    for (int form = 0; form < 3; form++) {
-        const int a_turned = form == 2, b_turned = form == 1;
+}
+
+static void end_counting(void)
+{
+    operand(0);
+    emulator.counts = 0;
+    emulator.is_checked = 1;
+}
+
+/* All three forms of a product, and the fourth in tensor arithmetic. */
+static void count_products(pl_storage kept, pl_products products)
+{
+    static const char *const names[] = { "nn", "nt", "tn", "tt" };
+    const size_t M = 256, N = 256, K = 128;
+    pl_gpu_stream stream = { .launch = emulated_launch, .tensor = products };
+    begin_counting();
+    for (int form = 0; form < (products ? 4 : 3); form++) {
+        const int a_turned = form >= 2, b_turned = form % 2;
         const pl_gemm g = { .M = M,
                             .N = N,
                             .K = K,
@@ -82,32 +82,44 @@ static void large_products_access_whole_lines(void **state)
                             .c = operand(M * N),
                             .c_row = N,
                             .start = a_turned ? PL_GEMM_KEEP : PL_GEMM_ZERO,
+                            .a_storage = kept,
+                            .b_storage = kept,
+                            .products = products,
                             .scratch = operand(M * K),
                             .scratch_floats = M * K };
-        static const char *const names[] = { "gemm nn", "gemm nt", "gemm tn" };
         pl_gpu_gemm(&stream, &g);
         judge_accesses(names[form], 1.1);
         operand(0);
     }
-    emulator.counts = 0;
-    emulator.is_checked = 1;
+    end_counting();
 }
 
-static void attention_accesses_whole_lines(void **state)
+static void large_products_access_whole_lines(void **state)
 {
-    const size_t T = 128, H = 2, D = 64, row = 3 * H * D;
-    pl_gpu_stream stream = { .launch = run };
     (void)state;
-    emulator.counts = 1;
-    emulator.is_checked = 0;
-    emulator_total = (emulator_count){ 0 };
-    const float *qkv = operand(T * row);
+    count_products(PL_STORE_F32, PL_PRODUCTS_EXACT);
+}
+
+static void tensor_products_access_whole_lines(void **state)
+{
+    (void)state;
+    count_products(PL_STORE_BF16, PL_PRODUCTS_TENSOR24);
+}
+
+/* Of heads of D channels. */
+static void count_attention(size_t D, pl_storage kept, pl_products products)
+{
+    const size_t T = 128, H = 2, row = 3 * H * D;
+    const size_t bytes = pl_storage_bytes(kept);
+    pl_gpu_stream stream = { .launch = emulated_launch, .tensor = products };
+    begin_counting();
+    const char *qkv = (const char *)operand(T * row);
     float *out = operand(T * H * D), *lse = operand(T * H);
     const pl_attention a = { .out = out,
                              .lse = lse,
                              .q = qkv,
-                             .k = qkv + H * D,
-                             .v = qkv + 2 * H * D,
+                             .k = qkv + H * D * bytes,
+                             .v = qkv + 2 * H * D * bytes,
                              .q_row = row,
                              .kv_row = row,
                              .B = 1,
@@ -115,7 +127,10 @@ static void attention_accesses_whole_lines(void **state)
                              .keys = T,
                              .H = H,
                              .KV = H,
-                             .D = D };
+                             .D = D,
+                             .qkv_storage = kept,
+                             .out_storage = kept,
+                             .products = products };
     const pl_attention_bwd b = { .dqkv = operand(T * row),
                                  .dout = operand(T * H * D),
                                  .qkv = qkv,
@@ -126,21 +141,39 @@ static void attention_accesses_whole_lines(void **state)
                                  .H = H,
                                  .KV = H,
                                  .D = D,
-                                 .scratch = operand(T * H) };
+                                 .scratch = operand(T * H),
+                                 .qkv_storage = kept,
+                                 .out_storage = kept,
+                                 .dout_storage = kept,
+                                 .dqkv_storage = kept,
+                                 .products = products };
     pl_gpu_attention(&stream, &a);
     judge_accesses("attention", 1.1);
     pl_gpu_attention_bwd(&stream, &b);
     judge_accesses("attention's gradients", 1.1);
-    operand(0);
-    emulator.counts = 0;
-    emulator.is_checked = 1;
+    end_counting();
+}
+
+static void attention_accesses_whole_lines(void **state)
+{
+    (void)state;
+    count_attention(64, PL_STORE_F32, PL_PRODUCTS_EXACT);
+}
+
+static void tensor_attention_accesses_whole_lines(void **state)
+{
+    (void)state;
+    count_attention(64, PL_STORE_BF16, PL_PRODUCTS_TENSOR24);
+    count_attention(128, PL_STORE_BF16, PL_PRODUCTS_TENSOR24);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_products_access_whole_lines),
+        cmocka_unit_test(tensor_products_access_whole_lines),
         cmocka_unit_test(attention_accesses_whole_lines),
+        cmocka_unit_test(tensor_attention_accesses_whole_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

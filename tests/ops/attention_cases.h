@@ -10,6 +10,7 @@ typedef struct shape {
     int dropped;
     pl_storage kept, out; /* of qkv, and of the output */
     pl_storage dout, dqkv;
+    pl_products products;
 } shape;
 
 static inline pl_dropout make_dropout(int dropped)
@@ -32,11 +33,22 @@ static inline size_t row_of(const shape *s)
     return (s->H + 2 * s->KV) * s->D;
 }
 
+/* An input. In tensor arithmetic its numbers are of sizes down to 2^-20 of the
+ * others': sums of numbers that are alike are exact in every arithmetic. */
+static inline const void *make_input(const shape *s, size_t n, uint32_t seed,
+                                     pl_storage storage)
+{
+    float *x = fenced_random(n, seed, 1);
+    for (size_t i = 0; i < n && s->products; i++)
+        x[i] = ldexpf(x[i], -(int)(i * i % 21));
+    return stored_input(x, n, storage);
+}
+
 /* Training's form: one buffer. */
 static inline pl_attention make_forward(const shape *s, int nth)
 {
     const size_t C = s->H * s->D, row = row_of(s), n = s->B * s->T * row;
-    const void *qkv = stored_input(fenced_random(n, 1, 1), n, s->kept);
+    const void *qkv = make_input(s, n, 1, s->kept);
     return (pl_attention){
         .out = stored_blank(s->B * s->T * C, s->out),
         .lse = fenced_blank(s->B * s->H * s->T),
@@ -55,6 +67,7 @@ static inline pl_attention make_forward(const shape *s, int nth)
         .scratch = fenced_blank((size_t)nth * pl_attention_scratch(s->T, s->D)),
         .qkv_storage = s->kept,
         .out_storage = s->out,
+        .products = s->products,
     };
 }
 
@@ -65,7 +78,7 @@ static inline pl_attention_bwd make_backward(const shape *s, int nth)
     pl_kernels_ref().attention(&f, 0, 1);
     return (pl_attention_bwd){
         .dqkv = stored_blank(s->B * s->T * row_of(s), s->dqkv),
-        .dout = stored_input(fenced_random(n, 2, 1), n, s->dout),
+        .dout = make_input(s, n, 2, s->dout),
         .qkv = f.q,
         .out = f.out,
         .lse = f.lse,
@@ -81,6 +94,7 @@ static inline pl_attention_bwd make_backward(const shape *s, int nth)
         .out_storage = s->out,
         .dout_storage = s->dout,
         .dqkv_storage = s->dqkv,
+        .products = s->products,
     };
 }
 
@@ -99,8 +113,16 @@ enum { FORMS = sizeof forms / sizeof *forms };
 static inline shape make_shape(const size_t n[5], const pl_storage form[4],
                                int dropped)
 {
-    return (shape){ n[0],    n[1],    n[2],    n[3],    n[4],
-                    dropped, form[0], form[1], form[2], form[3] };
+    return (shape){ .B = n[0],
+                    .T = n[1],
+                    .H = n[2],
+                    .KV = n[3],
+                    .D = n[4],
+                    .dropped = dropped,
+                    .kept = form[0],
+                    .out = form[1],
+                    .dout = form[2],
+                    .dqkv = form[3] };
 }
 
 #endif

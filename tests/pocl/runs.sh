@@ -34,8 +34,12 @@ losses() {
 isas=(avx2)
 ! grep -q avx512 /proc/cpuinfo || isas+=(avx512)
 runs=0
+nth=0
 for model in "${models[@]}"; do
     for dtype in float32 bfloat16 float16; do
+        # each model in one of them, and --long in all
+        nth=$((nth + 1))
+        [ "${PL_TEST_LONG:-0}" != 0 ] || [ $((nth % 4)) = 1 ] || continue
         # Words on purpose.
         # shellcheck disable=SC2206
         size=("${base[@]}" $model --dtype=$dtype)

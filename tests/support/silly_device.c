@@ -7,7 +7,6 @@
 #include "device/choose.h"
 #include "device/cpu.h"
 #include "device/cpu_steps.h"
-#include "device/opencl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +180,7 @@ static pl_status open_silly(pl_device **out, const pl_device_info *info,
     s->workers = info->workers;
     s->steps.graph = base->graph;
     s->steps.kernels = pl_cpu_kernels(info);
+    s->steps.products = info->products;
     s->n_banks = (placement->arena_bytes + SILLY_BANK_BYTES - 1) /
                  SILLY_BANK_BYTES;
     status = pl_heap_take(heap, &s->banks, s->n_banks, sizeof *s->banks, err);
@@ -342,7 +342,8 @@ int silly_device_if_asked(void)
     const int asked = wish && strcmp(wish, "silly") == 0;
     if (asked)
         pl_device_choose_only(&silly_device);
-    else if (wish && strcmp(wish, "opencl") == 0)
-        pl_device_choose_only(&pl_device_opencl.base); /* tests/gpu has one */
+    for (size_t k = 0; wish && k < PL_DEVICE_CARD_KINDS; k++) /* tests/gpu's */
+        if (strcmp(wish, pl_device_cards[k]->base.name) == 0)
+            pl_device_choose_only(&pl_device_cards[k]->base);
     return asked;
 }

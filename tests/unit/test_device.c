@@ -196,11 +196,13 @@ static void a_device_that_is_not_here_is_the_processor(void **state)
     assert_ptr_equal(info.kind, &pl_device_cpu);
     assert_int_equal(info.workers, 3);
     assert_contains(info.text, "3 threads, ");
-    assert_false(pl_device_is_here(&config.device));
+    assert_true(pl_device_is_another(&config, &info));
     config.device.kind = PL_DEVICE_WISH_CPU;
-    assert_true(pl_device_is_here(&config.device));
+    assert_false(pl_device_is_another(&config, &info));
     config.device.kind = PL_DEVICE_WISH_AUTO;
-    assert_true(pl_device_is_here(&config.device));
+    assert_false(pl_device_is_another(&config, &info));
+    config.device.kind = PL_DEVICE_WISH_MPS;
+    assert_true(pl_device_is_another(&config, &info));
 }
 
 /* ---- views ---- */

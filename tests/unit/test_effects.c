@@ -62,8 +62,9 @@ static const struct other {
     [PL_KEY_eval_only] = { NULL, "it trains nothing" },
     [PL_KEY_eval_batch_size] = { "3", NULL },
     [PL_KEY_eval_block_size] = { "7", NULL },
-    [PL_KEY_device] = { "cuda:1", NULL },
+    [PL_KEY_device] = { "cpu", NULL },
     [PL_KEY_dtype] = { "bfloat16", NULL },
+    [PL_KEY_products] = { NULL, "a test of its own" },
     [PL_KEY_weights] = { "bf16", NULL },
     [PL_KEY_working_copy] = { NULL, "a test of its own" },
     [PL_KEY_threads] = { "2", NULL },
@@ -122,16 +123,22 @@ static void train_to_end(tiny_run *run, result *r)
     r->hash = tiny_run_hash(run);
 }
 
-/* Before: the same for all but what `base` says, where that isn't NULL. */
-static void train_first(tiny_run *run, const char *base)
+/* Each of a list that ends with NULL; NULL: none. */
+static void set_all(tiny_run *run, const char *const *settings)
+{
+    for (; settings && *settings; settings++)
+        tiny_run_set(run, *settings);
+}
+
+/* Before: the same for all but what `base` says. */
+static void train_first(tiny_run *run, const char *const *base)
 {
     pl_error err = { 0 };
     tiny_run_make(run);
     tiny_run_set(run, "--max_iters=8");
     tiny_run_set(run, "--threads=1");
     tiny_run_set(run, "--eval_interval=4");
-    if (base)
-        tiny_run_set(run, base);
+    set_all(run, base);
     tiny_run_open(run);
     tiny_run_train(run, FIRST);
     if (pl_checkpoint_save(&run->session.run, &err))
@@ -156,17 +163,25 @@ static void go_on(tiny_run *run, result *r)
         train_to_end(run, r);
 }
 
-/* Goes on with another value, or with none. */
-static result go_on_with(const char *base, const char *setting)
+/* Goes on with other values. */
+static result go_on_with_all(const char *const *base,
+                             const char *const *settings)
 {
     tiny_run run;
     result r;
     train_first(&run, base);
-    if (setting)
-        tiny_run_set(&run, setting);
+    set_all(&run, settings);
     go_on(&run, &r);
     tiny_run_remove(&run);
     return r;
+}
+
+/* The same with one of each, or none. */
+static result go_on_with(const char *base, const char *setting)
+{
+    const char *const bases[] = { base, NULL }, *const all[] = { setting,
+                                                                 NULL };
+    return go_on_with_all(bases, all);
 }
 
 static int says_another(const result *r)
@@ -246,6 +261,34 @@ static void a_change_in_a_run_does_what_its_row_says(void **state)
     assert_int_equal(wrong, 0);
     for (int effect = 0; effect < PL_EFFECT_COUNT; effect++)
         assert_true(tried[effect] > 0 || effect == PL_EFFECT_DATA);
+}
+
+/* Another arithmetic is other numbers, which have to be allowed; another word
+ * for the same is nothing. */
+static void other_products_are_other_numbers(void **state)
+{
+    static const char *const base[] = { "--dtype=bfloat16", "--block_size=16",
+                                        NULL },
+                             *const exact[] = { "--products=exact", NULL },
+                             *const tensor[] = { "--products=tensor24", NULL },
+                             *const allowed[] = {
+                                 "--products=tensor24",
+                                 "--allow_other_arithmetic=True", NULL
+                             };
+    (void)state;
+    const result plain = go_on_with_all(base, NULL),
+                 same = go_on_with_all(base, exact),
+                 refused = go_on_with_all(base, tensor),
+                 other = go_on_with_all(base, allowed);
+    assert_int_equal(plain.status, PL_OK);
+    assert_int_equal(same.status, PL_OK);
+    assert_true(same.hash == plain.hash);
+    assert_non_null(strstr(same.said, "products 'auto' -> 'exact'"));
+    assert_false(says_another(&same));
+    assert_int_equal(refused.status, PL_E_CONFIG);
+    assert_non_null(strstr(refused.err.text, "products = 'exact'"));
+    assert_true(is_right("--products=tensor24",
+                         pl_key_row(PL_KEY_products)->effect, &plain, &other));
 }
 
 /* In float32 there are no 16-bit weights to keep. */
@@ -333,6 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_in_a_run_does_what_its_row_says),
+        cmocka_unit_test(other_products_are_other_numbers),
         cmocka_unit_test(a_working_copy_changes_no_bit),
         cmocka_unit_test(data_is_compared_as_tokens),
         cmocka_unit_test(the_strongest_difference_counts),

@@ -27,8 +27,9 @@ enum {
     CONFIGS = SANITIZED_THREAD    ? 1
               : SANITIZED_ADDRESS ? 2
                                   : 5, /* per dtype */
+    TENSOR_CONFIGS = CONFIGS < 3 ? 1 : 3,
     FILES = 2,
-    TEXT_BYTES = 720,
+    TEXT_BYTES = 800,
     HEAP_BYTES = 64 * 1024 * 1024,
 };
 
@@ -128,11 +129,28 @@ static size_t draw_groups(random_dice *dice, const note *settings)
     return (size_t)1 << roll(dice, 0, pl_gpt_digits(most));
 }
 
+static const char *const dtypes[] = { "float32", "bfloat16", "float16" };
+enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
+
+/* The configs of a test: those from `first` up to `end` whose dtype is its. */
+typedef struct options {
+    uint32_t dtype, seed, first, end;
+    int tensor; /* in tensor arithmetic */
+} options;
+
+/* What tensor arithmetic asks for: it takes the place of what was drawn. */
+static void add_tensor(random_dice *dice, note *settings, uint32_t dtype)
+{
+    add(settings, " --products=tensor%zu --block_size=%zu%s",
+        roll(dice, 24, 25), 16 * roll(dice, 1, 4),
+        strcmp(dtypes[dtype], "float16") == 0 ? " --weights=float32" : "");
+}
+
 /* The run of a config, as arguments: "--n_layer=2 --n_head=3 ...". */
-static note draw_run(random_dice *dice, const char *dtype)
+static note draw_run(random_dice *dice, const options *o)
 {
     note settings = { .used = 0 };
-    add(&settings, "--dtype=%s", dtype);
+    add(&settings, "--dtype=%s", dtypes[o->dtype]);
     for (size_t i = 0; i < RUN_KNOBS; i++) {
         const char *at = run_knobs[i].choices;
         size_t words = 1;
@@ -144,6 +162,8 @@ static note draw_run(random_dice *dice, const char *dtype)
             at);
     }
     add(&settings, " --gradient_groups=%zu", draw_groups(dice, &settings));
+    if (o->tensor)
+        add_tensor(dice, &settings, o->dtype);
     return settings;
 }
 
@@ -263,6 +283,8 @@ static void draw_layout(random_dice *dice, const pl_gpt *literal, pl_gpt *gpt,
     LAYOUT_KNOBS(TURN)
 #undef TURN
     layout->device = on_device_info(thread_counts[roll(dice, 0, 5)]);
+    layout->device.products = literal->layout.device.products;
+    layout->device.arithmetic = literal->layout.device.arithmetic;
     add(n, " threads %zu", layout->device.workers);
     require(pl_gpt_make(gpt, &literal->shape, layout, heap, &err), &err);
 }
@@ -392,14 +414,6 @@ static note compare(const outcome *a, const outcome *b)
 
 /* ---- the tests ---- */
 
-static const char *const dtypes[] = { "float32", "bfloat16", "float16" };
-enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
-
-/* The configs of a test: those from `first` up to `end` whose dtype is its. */
-typedef struct options {
-    uint32_t dtype, seed, first, end;
-} options;
-
 /* Gradients were clipped, and not all were lost to an overflow. */
 static void check_literal(const outcome *out, const note *settings)
 {
@@ -414,7 +428,7 @@ static void check_literal(const outcome *out, const note *settings)
 static int try_variants(const options *o, uint32_t config)
 {
     random_dice dice = { .seed = o->seed, .config = config };
-    const note settings = draw_run(&dice, dtypes[o->dtype]);
+    const note settings = draw_run(&dice, o);
     int differ = 0;
     print_message("seed %u config %u: %s\n", o->seed, config, settings.text);
     outcome literal = run_literally(&settings);
@@ -442,17 +456,23 @@ static void no_plan_changes_a_bit(void **state)
         if (i % DTYPES == o->dtype)
             differ += try_variants(o, i);
     if (differ)
-        fail_msg("%s: %d runs differ from the literal one; they are named "
+        fail_msg("%s%s: %d runs differ from the literal one; they are named "
                  "above",
-                 dtypes[o->dtype], differ);
+                 dtypes[o->dtype], o->tensor ? ", tensor arithmetic" : "",
+                 differ);
 }
 
 int main(int argc, char **argv)
 {
-    options o[DTYPES];
+    enum { TESTS = DTYPES + 2 }; /* each dtype, and two in tensor arithmetic */
+    options o[TESTS];
     setvbuf(stdout, NULL, _IOLBF, 0); /* a crash leaves the config's line */
-    for (uint32_t i = 0; i < DTYPES; i++) {
-        o[i] = (options){ .dtype = i, .seed = 20, .end = DTYPES * CONFIGS };
+    for (uint32_t i = 0; i < TESTS; i++) {
+        const int tensor = i >= DTYPES;
+        o[i] = (options){ .dtype = tensor ? i - DTYPES + 1 : i,
+                          .seed = 20,
+                          .end = DTYPES * (tensor ? TENSOR_CONFIGS : CONFIGS),
+                          .tensor = tensor };
         if (argc > 1)
             o[i].seed = (uint32_t)strtoul(argv[1], NULL, 10);
         if (argc > 2) {
@@ -467,6 +487,10 @@ int main(int argc, char **argv)
           NULL, &o[1] },
         { "no_plan_changes_a_bit_in_float16", no_plan_changes_a_bit, NULL, NULL,
           &o[2] },
+        { "no_plan_changes_a_bit_in_tensor_arithmetic_of_bfloat16",
+          no_plan_changes_a_bit, NULL, NULL, &o[3] },
+        { "no_plan_changes_a_bit_in_tensor_arithmetic_of_float16",
+          no_plan_changes_a_bit, NULL, NULL, &o[4] },
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

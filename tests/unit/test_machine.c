@@ -159,6 +159,38 @@ static void rates_are_a_dtype_s_and_stand_in_for_another_s(void **state)
     assert_true(other.rates[PL_F32].per_second[PL_OP_MATMUL] == 128.0);
 }
 
+/* Tensor arithmetic has rates of its own, and until they are measured a
+ * processor's are as much slower as it says. */
+static void rates_are_an_arithmetic_s(void **state)
+{
+    (void)state;
+    char text[8192];
+    if (pl_cpu_isa() == PL_ISA_BASE)
+        skip(); /* it has none */
+    config.dtype = PL_DTYPE_BFLOAT16;
+    pl_machine exact = make(32);
+    const double untold = exact.rates[PL_F32].per_second[PL_OP_MATMUL];
+    exact.rates[PL_BF16].per_second[PL_OP_MATMUL] = 128.0;
+    assert_int_equal(pl_machine_remember(&exact, text, sizeof text, &err),
+                     PL_OK);
+    config.products = PL_PRODUCTS_WISH_TENSOR24;
+    pl_machine tensor = make(32);
+    const double slow = tensor.device.tensor_speed;
+    assert_true(slow > 0.05 && slow < 0.3);
+    assert_true(pl_machine_wants_rates(&tensor));
+    assert_true(tensor.rates[PL_BF16].per_second[PL_OP_MATMUL] ==
+                untold * slow);
+    assert_true(tensor.rates[PL_F16].per_second[PL_OP_MATMUL] == untold * slow);
+    tensor.rates[PL_BF16].per_second[PL_OP_MATMUL] = 7.0;
+    assert_int_equal(pl_machine_remember(&tensor, text, sizeof text, &err),
+                     PL_OK);
+    tensor = make(32);
+    assert_true(tensor.rates[PL_BF16].per_second[PL_OP_MATMUL] == 7.0);
+    config.products = PL_PRODUCTS_WISH_EXACT;
+    exact = make(32);
+    assert_true(exact.rates[PL_BF16].per_second[PL_OP_MATMUL] == 128.0);
+}
+
 static void a_strange_file_is_no_error(void **state)
 {
     static const char *const strange[] = {
@@ -327,6 +359,7 @@ int main(void)
         TEST(what_a_run_holds_is_offered_again),
         TEST(rates_are_found_again_for_their_width),
         TEST(rates_are_a_dtype_s_and_stand_in_for_another_s),
+        TEST(rates_are_an_arithmetic_s),
         TEST(a_strange_file_is_no_error),
         TEST(calibration_measures_and_remembers),
         TEST(a_busy_moment_leaves_quiet_rates_alone),

@@ -32,6 +32,22 @@ static void all_sets_but_base_have_one_number(void **state)
     assert_int_equal(pl_kernels_ref().arithmetic, PL_ARITHMETIC_UNSAID);
 }
 
+static void products_make_another_number_of_it(void **state)
+{
+    const pl_products tensor24 = PL_PRODUCTS_TENSOR24,
+                      tensor25 = PL_PRODUCTS_TENSOR25;
+    (void)state;
+    assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_FUSED, tensor24), 5);
+    assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_FUSED, tensor25), 6);
+    assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_BASE, tensor24), 0);
+    assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_BASE, PL_PRODUCTS_EXACT),
+                     3);
+    assert_int_equal(pl_arithmetic_products(5), tensor24);
+    assert_int_equal(pl_arithmetic_products(6), tensor25);
+    assert_int_equal(pl_arithmetic_products(4), PL_PRODUCTS_EXACT);
+    assert_int_equal(pl_arithmetic_products(99), PL_PRODUCTS_EXACT);
+}
+
 /* A checkpoint may have any of them. */
 static void every_number_that_was_used_has_a_name(void **state)
 {
@@ -50,6 +66,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_set_has_an_op_of_the_reference),
         cmocka_unit_test(all_sets_but_base_have_one_number),
+        cmocka_unit_test(products_make_another_number_of_it),
         cmocka_unit_test(every_number_that_was_used_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

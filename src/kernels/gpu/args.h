@@ -17,6 +17,9 @@ typedef struct gpu_dropout {
  * and writes, can be accessed at once. */
 enum { GPU_VECTOR_A = 1, GPU_VECTOR_B = 2, GPU_VECTOR_C = 4 };
 
+/* Bits of gpu_gemm.by_k. */
+enum { GPU_BY_K_A = 1, GPU_BY_K_B = 2 };
+
 typedef struct gpu_gemm {
     uint64_t a, b, c, bias, x, y;
     uint32_t M, N, K, a_ld, b_ld, c_row;
@@ -26,6 +29,8 @@ typedef struct gpu_gemm {
     uint32_t flush; /* a bf16 product: of a bias, what pl_sum_start leaves */
     uint32_t vector;
     uint32_t first_tile; /* of rows, where the launch begins */
+    uint32_t by_k;       /* of tensor_any, bits: whose k are contiguous */
+    uint32_t unused;
     gpu_dropout dropout;
 } gpu_gemm;
 
@@ -34,6 +39,13 @@ typedef struct gpu_transpose {
     uint64_t y, x;
     uint32_t rows, columns, ld, bytes;
 } gpu_transpose;
+
+/* y[r * C + c] = x[r * ld + c], a float32 rounded to `storage`; C, ld and the
+ * addresses are multiples of fours. */
+typedef struct gpu_round {
+    uint64_t y, x, rows;
+    uint32_t C, ld, storage, unused;
+} gpu_round;
 
 typedef struct gpu_column_sum {
     uint64_t sum, x;
@@ -153,6 +165,7 @@ typedef struct gpu_probe {
     X(gemm_nn_thin, 128, gpu_gemm)                                             \
     X(gemm_nt_thin, 128, gpu_gemm)                                             \
     X(transpose, 256, gpu_transpose)                                           \
+    X(round_copy, 256, gpu_round)                                              \
     X(column_sum, 256, gpu_column_sum)                                         \
     X(embed, 256, gpu_embed)                                                   \
     X(embed_dwte, 256, gpu_embed_bwd)                                          \
@@ -186,5 +199,27 @@ typedef struct gpu_probe {
     X(adamw_codes, 256, gpu_adamw)                                             \
     X(probe_flops, 256, gpu_probe)                                             \
     X(probe_reads, 256, gpu_probe)
+
+/* Those of tensor cores, which not every card has. The first four take
+ * GPU_TENSOR_LOCAL bytes of local memory, which they don't declare: two tiles
+ * of each operand. */
+#define PL_GPU_LARGE_TENSOR_KERNELS(X)                                         \
+    X(tensor_nn, 256, gpu_gemm)                                                \
+    X(tensor_nt, 256, gpu_gemm)                                                \
+    X(tensor_tn, 256, gpu_gemm)                                                \
+    X(tensor_tt, 256, gpu_gemm)
+#define PL_GPU_SMALL_TENSOR_KERNELS(X)                                         \
+    X(tensor_any, 128, gpu_gemm)                                               \
+    X(tensor_thin, 128, gpu_gemm)                                              \
+    X(attention_tensor, 128, gpu_attention)                                    \
+    X(attention_tensor_deep, 128, gpu_attention)                               \
+    X(attention_dq_tensor, 128, gpu_attention_bwd)                             \
+    X(attention_dq_tensor_deep, 128, gpu_attention_bwd)                        \
+    X(attention_dkv_tensor, 128, gpu_attention_bwd)                            \
+    X(attention_dkv_tensor_deep, 128, gpu_attention_bwd)
+#define PL_GPU_TENSOR_KERNELS(X)                                               \
+    PL_GPU_LARGE_TENSOR_KERNELS(X) PL_GPU_SMALL_TENSOR_KERNELS(X)
+
+enum { GPU_TENSOR_LOCAL = 4 * 128 * 64 * 2 };
 
 #endif

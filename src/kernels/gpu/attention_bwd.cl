@@ -1,7 +1,7 @@
 /* attention_bwd.cl: the gradients of attention by tiles (attention.clh): dq by one
  * kernel over keys, dk and dv by another one over queries, so that every sum
  * has one writer. Both compute scores and dP again. */
-#include "kernels/gpu/attention.clh"
+#include "kernels/gpu/attention_bwd.clh"
 
 /* delta = LANES(d) dout * out, for rows (b, h, t). */
 KERNEL(attention_delta, 256, gpu_attention_bwd)
@@ -28,52 +28,14 @@ KERNEL(attention_delta, 256, gpu_attention_bwd)
         WRITE(AT(float, g.delta) + u, sum);
 }
 
-/* P and dS of query i and key j, rounded to what they meet. */
-PL_INLINE void att_pair(const gpu_attention_bwd *g, uint32_t b, uint32_t h,
-                        uint32_t i, uint32_t j, float lse, float delta,
-                        float *s, float *dp)
+/* The same, rounded to what they meet. */
+PL_INLINE void att_rounded_pair(const gpu_attention_bwd *g, uint32_t b,
+                                uint32_t h, uint32_t i, uint32_t j, float lse,
+                                float delta, float *s, float *dp)
 {
-    const float p = exp_down1(*s * g->scale - lse);
-    float P = p, d = *dp;
-    if (g->dropout.threshold) {
-        uint32_t words[4];
-        mask_words(&g->dropout, h << 20, i, g->dropout.sequence + b, j / 4,
-                   words);
-        const uint32_t word = word_of(words, j & 3u);
-        P = kept(&g->dropout, word, p);
-        d = kept(&g->dropout, word, d);
-    }
-    *s = rounded(P, g->qkv_storage);
-    *dp = rounded(p * (d - delta) * g->scale, g->qkv_storage);
-}
-
-/* Views of one head's rows. */
-typedef struct att_head {
-    att_rows q, k, v, dout;
-} att_head;
-
-PL_INLINE att_head att_head_of(const gpu_attention_bwd *g,
-                               GLOBAL const uint8_t *qkv,
-                               GLOBAL const uint8_t *dout, uint32_t b,
-                               uint32_t h)
-{
-    const uint32_t row = (g->H + 2 * g->KV) * g->D, C = g->H * g->D,
-                   kv = h / (g->H / g->KV);
-    const uint64_t at = (uint64_t)b * g->T * row,
-                   at_k = at + (uint64_t)(g->H + kv) * g->D;
-    att_head a;
-    a.q.p = a.k.p = a.v.p = qkv;
-    a.dout.p = dout;
-    a.q.at = at + (uint64_t)h * g->D;
-    a.k.at = at_k;
-    a.v.at = at_k + (uint64_t)g->KV * g->D;
-    a.dout.at = (uint64_t)b * g->T * C + (uint64_t)h * g->D;
-    a.q.row = a.k.row = a.v.row = row;
-    a.dout.row = C;
-    a.q.storage = a.k.storage = a.v.storage = g->qkv_storage;
-    a.dout.storage = g->dout_storage;
-    a.q.vector = a.k.vector = a.v.vector = a.dout.vector = g->vector;
-    return a;
+    att_pair(g, b, h, i, j, lse, delta, s, dp);
+    *s = rounded(*s, g->qkv_storage);
+    *dp = rounded(*dp, g->qkv_storage);
 }
 
 PL_INLINE void att_dq(const gpu_attention_bwd *g, GLOBAL uint8_t *dqkv,
@@ -113,8 +75,8 @@ PL_INLINE void att_dq(const gpu_attention_bwd *g, GLOBAL uint8_t *dqkv,
             for (uint32_t c = 0; c < 4; c++) {
                 const uint32_t at = i0 + 4 * y + i, j = j0 + x + 16 * c;
                 if (j <= at)
-                    att_pair(g, b, h, at, j, lse[i], delta[i], &s[i][c],
-                             &dp[i][c]);
+                    att_rounded_pair(g, b, h, at, j, lse[i], delta[i],
+                                     &s[i][c], &dp[i][c]);
                 else
                     dp[i][c] = 0.0f;
             }
@@ -165,8 +127,8 @@ PL_INLINE void att_dkv(const gpu_attention_bwd *g, GLOBAL uint8_t *dqkv,
                 for (uint32_t e = 0; e < 4; e++) {
                     const uint32_t j = j0 + 4 * y + e;
                     if (i < T && j <= i)
-                        att_pair(g, b, h, i, j, lse, delta, &s[e][c],
-                                 &dp[e][c]);
+                        att_rounded_pair(g, b, h, i, j, lse, delta, &s[e][c],
+                                         &dp[e][c]);
                     else
                         s[e][c] = dp[e][c] = 0.0f;
                 }

@@ -40,8 +40,14 @@ typedef struct head {
     float *pv;     /* [BLOCK, padded D]: P V */
     float *keys, *values;
     size_t packed; /* how many of them; 0: none so far */
-    int by_words;  /* products are attention_bf16.h's */
+    pl_products products;
+    int by_words; /* products are attention_bf16.h's */
 } head;
+
+static pl_products products_of(const pl_attention *args)
+{
+    return pl_products_of(args->products, args->qkv_storage, args->qkv_storage);
+}
 
 /* Lays out the scratch; there is no head yet. */
 static head head_make(const pl_attention *args, float *scratch)
@@ -50,7 +56,9 @@ static head head_make(const pl_attention *args, float *scratch)
     head a = { .args = args,
                .scores = scratch,
                .pv = scratch + 2 * BLOCK * ld,
-               .by_words = by_words(args->qkv_storage, args->D) };
+               .products = products_of(args),
+               .by_words = by_words(args->qkv_storage, args->D,
+                                    products_of(args)) };
     a.keys = a.pv + 2 * BLOCK * padded_D;
     a.values = a.keys + ld * padded_D;
     return a;
@@ -146,6 +154,8 @@ static void block_scores(const head *a, size_t i, size_t rows, float *work)
                              .a_row = args->q_row,
                              .a_col = 1,
                              .a_storage = args->qkv_storage,
+                             .b_storage = args->qkv_storage,
+                             .products = a->products,
                              .c = a->scores,
                              .c_row = ld };
     times_transposed(a->keys, ld, work, &scores);
@@ -179,6 +189,8 @@ static void block_mix(const head *a, size_t i, size_t rows, float *work)
                               .a = a->scores,
                               .a_row = ld,
                               .a_col = 1,
+                              .b_storage = args->qkv_storage,
+                              .products = a->products,
                               .c = a->pv,
                               .c_row = padded_D };
     for (size_t r = 0; r < rows; r++)
@@ -209,8 +221,8 @@ static void forward_block(const head *a, size_t i, size_t rows, float *work)
         a->pv, padded_D, rows, D, args->out_storage);
 }
 
-/* A single query, as in decoding: nothing is packed, keys and values are read
- * in place. */
+/* A single query, as in decoding, in exact arithmetic: nothing is packed, keys
+ * and values are read in place. */
 PL_INLINE void forward_one(const head *a, size_t i, flat_kind kind)
 {
     const pl_attention *args = a->args;
@@ -295,7 +307,8 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
         return;
     float *scratch = args->scratch +
                      (size_t)ith * pl_attention_scratch(args->keys, args->D);
-    if (args->queries <= FEW_QUERIES) {
+    if (args->queries <= FEW_QUERIES &&
+        products_of(args) == PL_PRODUCTS_EXACT) {
         forward_few(args, ith, nth, scratch);
         return;
     }

@@ -106,8 +106,8 @@ static inline void pack_rows(float *to, const strided *r)
                    r->storage);
 }
 
-/* c = (or +=) a * B, packed by pack_transposed with `ld` columns. `work` holds
- * MC_STACK * KC floats. */
+/* c = (or +=) a * B, packed by pack_transposed with `ld` columns from rows of
+ * g->b_storage. `work` holds MC_STACK * KC floats. */
 static inline void times_transposed(const float *packed, size_t ld, float *work,
                                     const pl_gemm *g)
 {
@@ -119,7 +119,9 @@ static inline void times_transposed(const float *packed, size_t ld, float *work,
         const tile_work with = { .panels = (float *)(uintptr_t)packed + k * ld,
                                  .panel = K * NR,
                                  .a = work,
-                                 .a_rows = MC_STACK };
+                                 .a_rows = MC_STACK,
+                                 .products = g->products,
+                                 .operands = g->b_storage };
         tile_block(&with, g, &p, k, K, NULL);
     }
 }
@@ -135,7 +137,9 @@ static inline void times_rows(const float *packed, size_t count, float *work,
     const tile_work with = { .panels = (float *)(uintptr_t)packed,
                              .panel = count * NR,
                              .a = work,
-                             .a_rows = MC_STACK };
+                             .a_rows = MC_STACK,
+                             .products = g->products,
+                             .operands = g->b_storage };
     tile_block(&with, g, &p, 0, g->K, NULL);
 }
 

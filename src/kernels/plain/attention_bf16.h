@@ -14,13 +14,15 @@
 enum { WORDS_MAX_D = 256 };
 
 /* Whether products of heads that are kept so go by words. */
-static inline int by_words(pl_storage storage, size_t D)
+static inline int by_words(pl_storage storage, size_t D, pl_products products)
 {
 #if defined(__AVX512BF16__)
-    return storage == PL_STORE_BF16 && D <= WORDS_MAX_D;
+    return storage == PL_STORE_BF16 && D <= WORDS_MAX_D &&
+           products == PL_PRODUCTS_EXACT;
 #else
     (void)storage;
     (void)D;
+    (void)products;
     return 0;
 #endif
 }

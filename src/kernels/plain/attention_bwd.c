@@ -12,10 +12,9 @@
  * forward pass. */
 enum { SHORT_BLOCK = 24, LONG_FROM = 512 };
 
-static size_t block_of(size_t keys)
-{
-    return keys >= LONG_FROM ? BLOCK : SHORT_BLOCK;
-}
+/* In tensor arithmetic whole groups, since dk and dv are carried on from block
+ * to block. */
+enum { TENSOR_SHORT = 2 * PL_TENSOR_GROUP, TENSOR_LONG = 3 * PL_TENSOR_GROUP };
 
 /* One sequence's head of keys and values, and one of the query heads that share
  * it. q, k, v and their gradients have rows of `row`, out and dout rows of
@@ -34,8 +33,17 @@ typedef struct pair {
     float *work;                     /* MC_STACK * KC */
     size_t row, out_row, sum_row, D, T, ld, b, head;
     float scale;
+    pl_products products;
     int by_words; /* products are attention_bf16.h's */
 } pair;
+
+static size_t block_of(const pair *a)
+{
+    const int is_long = a->T >= LONG_FROM;
+    if (a->products == PL_PRODUCTS_EXACT)
+        return is_long ? BLOCK : SHORT_BLOCK;
+    return is_long ? TENSOR_LONG : TENSOR_SHORT;
+}
 
 enum { PART = 64 };
 
@@ -113,6 +121,8 @@ static void scores_of(const pair *a, float *c, const strided *r, size_t keys,
                              .a_row = r->stride,
                              .a_col = 1,
                              .a_storage = r->storage,
+                             .b_storage = r->storage,
+                             .products = a->products,
                              .c = c,
                              .c_row = a->ld };
     times_transposed(packed, a->ld, a->work, &scores);
@@ -194,6 +204,8 @@ static void block_gradients(const pair *a, const strided *q,
                          .a = a->ds,
                          .a_row = a->ld,
                          .a_col = 1,
+                         .b_storage = q->storage,
+                         .products = a->products,
                          .c = a->dq_sums,
                          .c_row = padded_D };
     pl_gemm dk = { .M = keys,
@@ -202,6 +214,8 @@ static void block_gradients(const pair *a, const strided *q,
                    .a = a->ds,
                    .a_row = 1,
                    .a_col = a->ld,
+                   .b_storage = q->storage,
+                   .products = a->products,
                    .c = a->sum_k,
                    .c_row = a->sum_row,
                    .start = PL_GEMM_KEEP };
@@ -295,6 +309,8 @@ static pair pair_of(const pl_attention_bwd *args, size_t b, size_t g)
 {
     const size_t H = args->H, KV = args->KV, D = args->D,
                  row = (H + 2 * KV) * D, at = b * args->T * row + (H + g) * D;
+    const pl_products products = pl_products_of(
+        args->products, args->qkv_storage, args->dout_storage);
     return (pair){
         .args = args,
         .k = pl_storage_at(args->qkv, at, args->qkv_storage),
@@ -308,7 +324,8 @@ static pair pair_of(const pl_attention_bwd *args, size_t b, size_t g)
         .ld = ld_of(args->T),
         .b = b,
         .scale = (float)(1.0 / sqrt((double)D)),
-        .by_words = by_words(args->qkv_storage, D) &&
+        .products = products,
+        .by_words = by_words(args->qkv_storage, D, products) &&
                     args->dout_storage == PL_STORE_BF16 &&
                     args->dqkv_storage != PL_STORE_F32,
     };
@@ -318,7 +335,7 @@ static pair pair_of(const pl_attention_bwd *args, size_t b, size_t g)
 static void backward_head(pair *a, size_t h)
 {
     const pl_attention_bwd *args = a->args;
-    const size_t T = a->T, size = block_of(T),
+    const size_t T = a->T, size = block_of(a),
                  at = a->b * T * a->row + h * a->D,
                  at_out = a->b * T * a->out_row + h * a->D;
     a->head = h;

@@ -31,8 +31,9 @@
 #include "kernels/plain/share.h"
 #include "kernels/plain/tile.h"
 
-/* Columns of a strip (at most): few, so that it has many rows. */
-enum { STRIP_COLUMNS = 128 };
+/* Columns of a strip (at most): few, so that it has many rows. k is cut at
+ * multiples of K_UNIT, as tensor arithmetic needs it. */
+enum { STRIP_COLUMNS = 128, K_UNIT = PL_TENSOR_GROUP };
 
 static size_t ceil_div(size_t a, size_t b)
 {
@@ -131,7 +132,7 @@ static void run_all_k(const tile_work *work, const pl_gemm *g,
     const int packed = g->b_col != 1 || p->columns % NR ||
                        g->M >= PACK_FROM_ROWS || g->b_storage != PL_STORE_F32 ||
                        g->b_round != PL_STORE_F32;
-    const size_t depth = g->K > KC ? share_of(g->K, KC, 8) : KC;
+    const size_t depth = g->K > KC ? share_of(g->K, KC, K_UNIT) : KC;
     size_t k = 0;
     for (;;) {
         const size_t K = g->K - k < depth ? g->K - k : depth;
@@ -176,11 +177,13 @@ static void gemm_tiled(const pl_gemm *g, offset_in_c first,
 }
 
 /* The same with a workspace on the stack. */
-static __attribute__((noinline)) void gemm_on_stack(const pl_gemm *g,
-                                                    offset_in_c first)
+static __attribute__((noinline)) void
+gemm_on_stack(const pl_gemm *g, offset_in_c first, pl_products products)
 {
     stack_work small;
-    const tile_work work = work_on_stack(&small);
+    tile_work work = work_on_stack(&small);
+    work.products = products;
+    work.operands = pl_gemm_a(g);
     gemm_tiled(g, first, &work);
 }
 
@@ -291,13 +294,16 @@ static int is_gemv(const pl_gemm *g)
 /* All of g on this thread. */
 static void gemm_on_thread(pl_gemm *g, offset_in_c first)
 {
+    const pl_products products = pl_products_of(g->products, pl_gemm_a(g),
+                                                pl_gemm_b(g));
+    const int exact = products == PL_PRODUCTS_EXACT;
 #if defined(__AVX512BF16__)
-    if (pl_gemm_is_bf16(g)) {
+    if (exact && pl_gemm_is_bf16(g)) {
         (is_gemv(g) ? gemv_pairs : gemm_pairs)(g, first);
         return;
     }
 #endif
-    if (is_gemv(g)) {
+    if (exact && is_gemv(g)) {
         const size_t done = gemv(g, first);
         if (done == g->N)
             return;
@@ -308,11 +314,13 @@ static void gemm_on_thread(pl_gemm *g, offset_in_c first)
             g->bias += done;
         g->N -= done;
     }
-    const tile_work work = work_in_scratch(g);
+    tile_work work = work_in_scratch(g);
+    work.products = products;
+    work.operands = pl_gemm_a(g);
     if (work.columns)
         gemm_tiled(g, first, &work);
     else
-        gemm_on_stack(g, first);
+        gemm_on_stack(g, first, products);
 }
 
 /* ---- threads ---- */

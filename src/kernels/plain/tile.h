@@ -24,37 +24,7 @@
 #include "kernels/plain/convert.h"
 #include "kernels/plain/flat.h"
 #include "kernels/plain/plain.h"
-#include "kernels/plain/vec.h"
-
-/* MR * NV accumulators, NV vectors of B and one of A fill the registers. */
-#if (defined(__AVX512F__) && defined(__FMA__)) || defined(PL_NEON)
-enum { MR = 12 };
-#elif defined(__FMA__)
-enum { MR = 6 };
-#else
-enum { MR = 4 };
-#endif
-enum { NV = 2, NR = NV * VL, KC = PL_GEMM_DEPTH, PACK_FROM_ROWS = 16 };
-/* MC, the rows of A that are copied together: on the stack, or in the product's
- * scratch. Both are whole tiles in every instruction set. */
-enum { MC_STACK = 24, MC_SCRATCH = 96 };
-/* The stride from one panel to the next: a vector more than a panel, so that
- * the panels don't all begin in the same set of the L1 cache. */
-enum { PANEL = KC * NR + VL };
-
-/* Rows of A times a panel of B (packed, or in place) into a tile of C. */
-typedef struct tile_job {
-    size_t K;
-    const float *a;
-    size_t a_row, a_col;
-    const float *b; /* K rows of NR, b_row apart */
-    size_t b_row;
-    const float *from; /* initial values of the chains; NULL: +0 */
-    size_t from_row;
-    float *c;
-    size_t c_row;
-    const float *prefetch; /* the tile of C that is needed next */
-} tile_job;
+#include "kernels/plain/tensor_tile.h"
 
 /* rows, vectors, a_row or a_col are constants where this is inlined. */
 PL_INLINE void tile_run(const int rows, const int vectors, const tile_job *t,
@@ -150,9 +120,10 @@ static size_t tile_step(const tile_job *t, size_t rows, int thin)
  * through a scratch tile that is padded with zeros. */
 static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
 {
+    const int tensor = t->products != PL_PRODUCTS_EXACT;
     const int thin = columns <= VL;
-    if (columns == NR || columns == VL)
-        return tile_step(t, rows, thin);
+    if (columns == NR || (columns == VL && !tensor))
+        return tensor ? tensor_step(t, rows) : tile_step(t, rows, thin);
     float scratch[MR * NR] = { 0 };
     const size_t most = rows < MR ? rows : MR;
     tile_job u = *t;
@@ -161,7 +132,8 @@ static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
                columns * sizeof(float));
     u.from = u.c = scratch;
     u.from_row = u.c_row = NR;
-    const size_t done = tile_step(&u, rows, thin);
+    const size_t done = tensor ? tensor_step(&u, rows)
+                               : tile_step(&u, rows, thin);
     for (size_t i = 0; i < done; i++)
         memcpy(t->c + i * t->c_row, scratch + i * NR, columns * sizeof(float));
     return done;
@@ -177,6 +149,8 @@ typedef struct tile_work {
     size_t strip_floats;
     float *a; /* packed A, a_rows * KC; while B is packed, columns of B */
     size_t a_rows;
+    pl_products products;
+    pl_storage operands; /* of a product in tensor arithmetic */
 } tile_work;
 
 /* Converts rows of B to float32, rounded to g->b_round if B is float32. */
@@ -351,7 +325,11 @@ static void tile_block(const tile_work *work, const pl_gemm *g,
     const size_t most = work->a_rows;
     for (size_t m = 0; m < p->rows; m += most) {
         const size_t rows = p->rows - m < most ? p->rows - m : most;
-        tile_job t = { .K = K, .b_row = b ? g->b_row : NR, .c_row = p->c_row };
+        tile_job t = { .K = K,
+                       .b_row = b ? g->b_row : NR,
+                       .c_row = p->c_row,
+                       .products = work->products,
+                       .operands = work->operands };
         tile_pack_a(&t, work, g, p->m + m, rows, k);
         const float *a = t.a;
         for (size_t n = 0; n < p->columns; n += NR) {

@@ -26,6 +26,8 @@ enum { VL = 4 };
 #endif
 
 typedef float vf __attribute__((vector_size(VL * sizeof(float))));
+typedef int32_t vi __attribute__((vector_size(VL * sizeof(int32_t))));
+typedef uint32_t vu __attribute__((vector_size(VL * sizeof(uint32_t))));
 
 #if defined(__clang__)
 #define PL_UNROLL _Pragma("clang loop unroll(full)")
@@ -78,6 +80,33 @@ PL_INLINE void v_store(float *p, vf v)
 PL_INLINE vf v_all(float x)
 {
     return x - (vf){ 0 };
+}
+
+/* a where a bit is set, b where it isn't. */
+PL_INLINE vf v_select(vi where, vf a, vf b)
+{
+    return (vf)(((vi)a & where) | ((vi)b & ~where));
+}
+
+/* Toward zero to integers, which must be able to hold it. */
+PL_INLINE vi v_cut(vf x)
+{
+    return __builtin_convertvector(x, vi);
+}
+
+/* Whether an element has its highest bit set. */
+PL_INLINE int v_any(vi x)
+{
+#if defined(__AVX512F__) && defined(__FMA__)
+    return _mm512_movepi32_mask((__m512i)x) != 0;
+#elif defined(__FMA__)
+    return _mm256_movemask_ps((__m256)x) != 0;
+#else
+    int32_t all = 0;
+    for (int i = 0; i < VL; i++)
+        all |= x[i];
+    return all < 0;
+#endif
 }
 
 #endif

@@ -26,12 +26,21 @@ static double rounded(double x, pl_storage storage)
 }
 
 /* Of D elements each, from x[i] and y[j] on. */
-static double dot(rows x, size_t i, rows y, size_t j, size_t D)
+static double dot(pl_products products, rows x, size_t i, rows y, size_t j,
+                  size_t D)
 {
-    double sum = 0;
+    ref_sum sum = pl_ref_sum_begin(products, x.storage, 0);
     for (size_t d = 0; d < D; d++)
-        sum += get(x, i + d) * get(y, j + d);
-    return sum;
+        pl_ref_sum_add(&sum, get(x, i + d), get(y, j + d));
+    return pl_ref_sum_total(&sum);
+}
+
+/* Sums of PART columns, from 0. */
+static void sums_begin(ref_sum sums[PART], pl_products products,
+                       pl_storage storage)
+{
+    for (size_t d = 0; d < PART; d++)
+        sums[d] = pl_ref_sum_begin(products, storage, 0);
 }
 
 /* One query row against keys 0 .. position. */
@@ -47,27 +56,32 @@ static void forward_row(const pl_attention *args, size_t b, size_t i, size_t h)
     const rows q = { args->q, args->qkv_storage },
                k = { args->k, args->qkv_storage },
                v = { args->v, args->qkv_storage };
+    const pl_products how = pl_products_of(args->products, q.storage,
+                                           k.storage);
     const double scale = (double)(float)(1 / sqrt((double)D));
     double max = -INFINITY, sum = 0;
     for (size_t j = 0; j <= position; j++)
-        max = fmax(max, dot(q, at_q, k, at_k + j * row, D) * scale);
+        max = fmax(max, dot(how, q, at_q, k, at_k + j * row, D) * scale);
     for (size_t j = 0; j <= position; j++)
-        sum += exp(dot(q, at_q, k, at_k + j * row, D) * scale - max);
+        sum += exp(dot(how, q, at_q, k, at_k + j * row, D) * scale - max);
     for (size_t begin = 0; begin < D; begin += PART) {
         const size_t width = D - begin < PART ? D - begin : PART;
-        double mix[PART] = { 0 };
+        ref_sum mix[PART];
+        sums_begin(mix, how, v.storage);
         for (size_t j = 0; j <= position; j++) {
-            const double s = dot(q, at_q, k, at_k + j * row, D) * scale;
+            const double s = dot(how, q, at_q, k, at_k + j * row, D) * scale;
             const double weight = rounded(ref_dropped(&args->dropout, h << 20,
                                                       b, position, j,
                                                       exp(s - max)),
                                           args->qkv_storage);
             for (size_t d = 0; d < width; d++)
-                mix[d] += weight * get(v, at_k + j * row + begin + d);
+                pl_ref_sum_add(&mix[d], weight,
+                               get(v, at_k + j * row + begin + d));
         }
         for (size_t d = 0; d < width; d++)
             pl_storage_put(args->out, at_out + begin + d,
-                           (float)(mix[d] / sum) + 0.0f, args->out_storage);
+                           (float)(pl_ref_sum_total(&mix[d]) / sum) + 0.0f,
+                           args->out_storage);
     }
     if (args->lse)
         args->lse[(b * args->H + h) * args->queries + i] = (float)(max +
@@ -102,33 +116,46 @@ static places places_of(const pl_attention_bwd *args, size_t b, size_t h)
                      .out_row = H * D };
 }
 
-/* P and ds of query i and key j of (b, h), rounded. */
+static pl_products products_of(const pl_attention_bwd *args)
+{
+    return pl_products_of(args->products, args->qkv_storage,
+                          args->dout_storage);
+}
+
+/* P and ds of query i and key j of (b, h), rounded; +0 where j is hidden. */
 static void weight_and_gradient(const pl_attention_bwd *args, size_t b,
                                 size_t h, size_t i, size_t j, double *weight,
                                 double *dscore)
 {
     const places at = places_of(args, b, h);
     const size_t D = args->D, out_i = at.out + i * at.out_row;
+    *weight = *dscore = 0;
+    if (j > i)
+        return;
     const rows qkv = { args->qkv, args->qkv_storage },
                out = { args->out, args->out_storage },
                dout = { args->dout, args->dout_storage };
     const double scale = (double)(float)(1 / sqrt((double)D));
     const double lse = (double)args->lse[(b * args->H + h) * args->T + i];
-    const double s = dot(qkv, at.q + i * at.row, qkv, at.k + j * at.row, D);
+    const pl_products how = products_of(args);
+    const double s = dot(how, qkv, at.q + i * at.row, qkv, at.k + j * at.row,
+                         D);
     const double p = exp(s * scale - lse);
-    const double dp = ref_dropped(&args->dropout, h << 20, b, i, j,
-                                  dot(dout, out_i, qkv, at.v + j * at.row, D));
+    const double dp = ref_dropped(
+        &args->dropout, h << 20, b, i, j,
+        dot(how, dout, out_i, qkv, at.v + j * at.row, D));
+    const double delta = dot(PL_PRODUCTS_EXACT, dout, out_i, out, out_i, D);
     *weight = rounded(ref_dropped(&args->dropout, h << 20, b, i, j, p),
                       args->qkv_storage);
-    *dscore = rounded(p * (dp - dot(dout, out_i, out, out_i, D)) * scale,
-                      args->qkv_storage);
+    *dscore = rounded(p * (dp - delta) * scale, args->qkv_storage);
 }
 
-static void put(const pl_attention_bwd *args, size_t at, const double *sum,
+static void put(const pl_attention_bwd *args, size_t at, ref_sum *sum,
                 size_t count)
 {
     for (size_t d = 0; d < count; d++)
-        pl_storage_put(args->dqkv, at + d, (float)sum[d] + 0.0f,
+        pl_storage_put(args->dqkv, at + d,
+                       (float)pl_ref_sum_total(&sum[d]) + 0.0f,
                        args->dqkv_storage);
 }
 
@@ -141,37 +168,48 @@ static void backward_query(const pl_attention_bwd *args, size_t b, size_t h,
     double weight, dscore;
     for (size_t begin = 0; begin < args->D; begin += PART) {
         const size_t rest = args->D - begin, width = rest < PART ? rest : PART;
-        double sum[PART] = { 0 };
+        ref_sum sum[PART];
+        sums_begin(sum, products_of(args), args->qkv_storage);
         for (size_t j = 0; j <= t; j++) {
             weight_and_gradient(args, b, h, t, j, &weight, &dscore);
             for (size_t d = 0; d < width; d++)
-                sum[d] += dscore * get(qkv, at.k + j * at.row + begin + d);
+                pl_ref_sum_add(&sum[d], dscore,
+                               get(qkv, at.k + j * at.row + begin + d));
         }
         put(args, at.q + t * at.row + begin, sum, width);
     }
 }
 
-/* Row t of dk and dv, over the heads of group g and queries from t on. */
+/* Row t of dk and dv, over the heads of group g and queries from t on; groups
+ * of TENSOR begin with query 0. */
 static void backward_key(const pl_attention_bwd *args, size_t b, size_t g,
                          size_t t)
 {
     const size_t heads = args->H / args->KV, first = g * heads;
     const rows qkv = { args->qkv, args->qkv_storage },
                dout = { args->dout, args->dout_storage };
+    const pl_products how = products_of(args);
     double weight, dscore;
     for (size_t begin = 0; begin < args->D; begin += PART) {
         const size_t rest = args->D - begin, width = rest < PART ? rest : PART;
-        double sum_k[PART] = { 0 }, sum_v[PART] = { 0 };
+        ref_sum sum_k[PART], sum_v[PART];
+        sums_begin(sum_k, how, args->qkv_storage);
+        sums_begin(sum_v, how, args->qkv_storage);
         for (size_t h = first; h < first + heads; h++) {
             const places at = places_of(args, b, h);
-            for (size_t i = t; i < args->T; i++) {
+            for (size_t i = how == PL_PRODUCTS_EXACT ? t : 0; i < args->T;
+                 i++) {
                 weight_and_gradient(args, b, h, i, t, &weight, &dscore);
                 const size_t q = at.q + i * at.row + begin,
                              o = at.out + i * at.out_row + begin;
                 for (size_t d = 0; d < width; d++) {
-                    sum_k[d] += dscore * get(qkv, q + d);
-                    sum_v[d] += weight * get(dout, o + d);
+                    pl_ref_sum_add(&sum_k[d], dscore, get(qkv, q + d));
+                    pl_ref_sum_add(&sum_v[d], weight, get(dout, o + d));
                 }
+            }
+            for (size_t d = 0; d < width; d++) {
+                pl_ref_sum_end_group(&sum_k[d]);
+                pl_ref_sum_end_group(&sum_v[d]);
             }
         }
         const places at = places_of(args, b, first);

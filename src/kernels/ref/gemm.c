@@ -8,13 +8,16 @@ static float operand(const void *x, size_t at, pl_storage storage,
     return storage == PL_STORE_F32 ? pl_storage_round(value, round) : value;
 }
 
-static double product(const pl_gemm *args, size_t m, size_t n, size_t k)
+static float element_a(const pl_gemm *args, size_t m, size_t k)
 {
-    const float a = operand(args->a, m * args->a_row + k * args->a_col,
-                            args->a_storage, args->a_round);
-    const float b = operand(args->b, k * args->b_row + n * args->b_col,
-                            args->b_storage, args->b_round);
-    return (double)a * (double)b;
+    return operand(args->a, m * args->a_row + k * args->a_col, args->a_storage,
+                   args->a_round);
+}
+
+static float element_b(const pl_gemm *args, size_t k, size_t n)
+{
+    return operand(args->b, k * args->b_row + n * args->b_col, args->b_storage,
+                   args->b_round);
 }
 
 static float start(const pl_gemm *args, size_t m, size_t n)
@@ -34,14 +37,17 @@ static float start(const pl_gemm *args, size_t m, size_t n)
 void pl_ref_gemm(const pl_gemm *args, int ith, int nth)
 {
     (void)nth;
+    const pl_storage a = pl_gemm_a(args), b = pl_gemm_b(args);
+    const pl_products products = pl_products_of(args->products, a, b);
     if (ith)
         return;
     for (size_t m = 0; m < args->M; m++)
         for (size_t n = 0; n < args->N; n++) {
-            double sum = (double)start(args, m, n);
+            ref_sum sum = pl_ref_sum_begin(products, a, start(args, m, n));
             for (size_t k = 0; k < args->K; k++)
-                sum += product(args, m, n, k);
-            pl_ref_finish(args, m, n, (float)sum);
+                pl_ref_sum_add(&sum, (double)element_a(args, m, k),
+                               (double)element_b(args, k, n));
+            pl_ref_finish(args, m, n, (float)pl_ref_sum_total(&sum));
         }
 }
 

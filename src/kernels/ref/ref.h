@@ -14,6 +14,37 @@ PL_KERNEL_TABLE(PL_REF_DECLARE)
 /* Element (m, n) of C from its sum: args->epilogue and C's storage. */
 void pl_ref_finish(const pl_gemm *args, size_t m, size_t n, float sum);
 
+/* MMA(c, group) of tensor.h; a and b are kept in `storage`. */
+float pl_ref_mma(pl_products products, pl_storage storage, float c,
+                 const float a[PL_TENSOR_GROUP],
+                 const float b[PL_TENSOR_GROUP]);
+
+/* A sum of products: in double, or TENSOR of operands that are kept in
+ * `storage`, from `start` on. The total ends the last group. */
+typedef struct ref_sum {
+    pl_products products;
+    pl_storage storage;
+    double exact;
+    float c, a[PL_TENSOR_GROUP], b[PL_TENSOR_GROUP];
+    int count; /* of the group that has begun */
+} ref_sum;
+
+ref_sum pl_ref_sum_begin(pl_products products, pl_storage storage, float start);
+void pl_ref_sum_end_group(ref_sum *sum);
+double pl_ref_sum_total(ref_sum *sum);
+
+static inline void pl_ref_sum_add(ref_sum *sum, double a, double b)
+{
+    if (sum->products == PL_PRODUCTS_EXACT) {
+        sum->exact += a * b;
+        return;
+    }
+    sum->a[sum->count] = (float)a;
+    sum->b[sum->count] = (float)b;
+    if (++sum->count == PL_TENSOR_GROUP)
+        pl_ref_sum_end_group(sum);
+}
+
 /* drop(x) for element (row, column) of a sequence; `high` is head << 20 in
  * attention and 0 elsewhere. */
 static inline double ref_dropped(const pl_dropout *drop, size_t high,

@@ -1,0 +1,264 @@
+/* emulated_warp.c: what the 32 items of a warp do together, for emulator.c:
+ * products of tensor cores, by integers; matrices and copies into local memory;
+ * shuffles. See kernels/gpu/tensor.clh. */
+#include "gpu/emulated.h"
+#include "gpu/emulator.h"
+
+#include <stdlib.h>
+
+enum { ITEMS = 256, WARP = 32, MOST_COPIES = 64 };
+
+/* ---- one group ---- */
+
+/* significand * 2^(exponent - fraction) */
+typedef struct number {
+    int64_t significand;
+    int exponent, fraction, is_finite;
+} number;
+
+static number half_number(uint16_t bits, int bf16)
+{
+    const int fraction = bf16 ? 7 : 10, bias = bf16 ? 127 : 15;
+    const int field = bits >> fraction & (bf16 ? 0xff : 0x1f);
+    int64_t s = bits & ((1 << fraction) - 1);
+    number n = { .fraction = fraction, .is_finite = field != 2 * bias + 1 };
+    n.exponent = (field ? field : 1) - bias;
+    if (field)
+        s |= (int64_t)1 << fraction;
+    if (s == 0)
+        n.exponent = -126;
+    n.significand = bits >> 15 ? -s : s;
+    return n;
+}
+
+static number float_number(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    const int field = (int)(u >> 23 & 0xff);
+    int64_t s = u & 0x7fffff;
+    if (field)
+        s |= 1 << 23;
+    return (number){ .significand = u >> 31 ? -s : s,
+                     .exponent = (field ? field : 1) - 127,
+                     .fraction = 23,
+                     .is_finite = field != 255 };
+}
+
+static double value_of(const number *n)
+{
+    const int64_t s = n->significand < 0 ? -n->significand : n->significand;
+    if (n->is_finite)
+        return ldexp((double)n->significand, n->exponent - n->fraction);
+    return s & (((int64_t)1 << n->fraction) - 1) ? (double)NAN
+           : n->significand < 0                  ? (double)-INFINITY
+                                                 : (double)INFINITY;
+}
+
+/* As an integer in units of 2^(most - bits), cut towards zero. */
+static int64_t aligned(number n, int most, int bits)
+{
+    const int up = bits - n.fraction + n.exponent - most;
+    const int64_t s = n.significand < 0 ? -n.significand : n.significand;
+    const int64_t cut = up >= 0 ? s << up : up > -63 ? s >> -up : 0;
+    return n.significand < 0 ? -cut : cut;
+}
+
+/* sum * 2^scale as a float32, rounded towards zero. */
+static float float_of(int64_t sum, int scale)
+{
+    uint64_t m = (uint64_t)(sum < 0 ? -sum : sum);
+    int top = 63;
+    if (m == 0)
+        return 0.0f;
+    while (!(m >> top))
+        top--;
+    int last = scale + top - 23; /* of the bits that stay */
+    if (last < -149)
+        last = -149;
+    const int cut = last - scale;
+    m = cut > 0 ? m >> cut : m << -cut;
+    const float x = top + scale > 127 ? INFINITY : ldexpf((float)m, last);
+    return sum < 0 ? -x : x;
+}
+
+/* c and `count` products. */
+static float sum_of(float c, const number *x, const number *y, int count,
+                    int bits)
+{
+    number terms[16];
+    const number start = float_number(c);
+    int most = start.exponent, is_finite = start.is_finite;
+    for (int i = 0; i < count; i++) {
+        terms[i] = (number){ .significand = x[i].significand * y[i].significand,
+                             .exponent = x[i].exponent + y[i].exponent,
+                             .fraction = x[i].fraction + y[i].fraction };
+        is_finite &= x[i].is_finite && y[i].is_finite;
+        if (terms[i].exponent > most)
+            most = terms[i].exponent;
+    }
+    if (!is_finite) {
+        double plain = (double)c;
+        for (int i = 0; i < count; i++)
+            plain += value_of(&x[i]) * value_of(&y[i]);
+        return (float)plain;
+    }
+    int64_t sum = aligned(start, most, bits);
+    for (int i = 0; i < count; i++)
+        sum += aligned(terms[i], most, bits);
+    return float_of(sum, most - bits);
+}
+
+/* ---- together ---- */
+
+/* What an item shows to its warp. Two of them in turns: one may be shown while
+ * another is still looked at. */
+typedef struct shown {
+    uint32_t words[6];
+    float sums[4];
+    const void *p;
+} shown;
+
+static shown all[2][ITEMS];
+/* How often each has shown something, which is the same in a warp, and up to
+ * which of these its warp has multiplied. */
+static uint64_t shown_by[ITEMS], multiplied[ITEMS / WARP];
+
+static shown *show(const shown *mine, int line)
+{
+    const uint32_t id = emulated.id;
+    const int turn = (int)(++shown_by[id] % 2);
+    all[turn][id] = *mine;
+    emulator_meet(line);
+    return all[turn] + id / WARP * WARP;
+}
+
+float emulated_shuffle(float x, uint32_t mask, int line)
+{
+    shown mine = { 0 };
+    float y;
+    memcpy(mine.words, &x, sizeof x);
+    const shown *warp = show(&mine, line);
+    memcpy(&y, warp[(emulated.id % WARP) ^ mask].words, sizeof y);
+    return y;
+}
+
+/* Row or column `at` of a warp's A or B, whose 16 k begin in word `first` of
+ * its items; a word further for every 8 of them. */
+static void numbers_of(number n[16], const shown *warp, uint32_t at,
+                       uint32_t first, uint32_t step, int bf16)
+{
+    for (uint32_t k = 0; k < 16; k++)
+        n[k] = half_number(
+            (uint16_t)(warp[at * 4 + k % 8 / 2].words[first + k / 8 * step] >>
+                       k % 2 * 16),
+            bf16);
+}
+
+/* All sums of a warp, in place: lane l shows rows l/4 and l/4 + 8 of A, columns
+ * 2(l%4) .. and 8 further, and the same of B, whose rows are its columns; it
+ * gets the sums of its rows of A with columns 2(l%4) and the next. */
+static void multiply(shown *warp, int bf16)
+{
+    const int group = emulator.tensor_bits == 25 ? 16 : 8;
+    number a[16][16], b[8][16];
+    for (uint32_t i = 0; i < 16; i++)
+        numbers_of(a[i], warp, i % 8, i / 8, 2, bf16);
+    for (uint32_t i = 0; i < 8; i++)
+        numbers_of(b[i], warp, i, 4, 1, bf16);
+    for (uint32_t l = 0; l < WARP; l++)
+        for (uint32_t i = 0; i < 4; i++)
+            for (int k = 0; k < 16; k += group)
+                warp[l].sums[i] = sum_of(
+                    warp[l].sums[i], a[l / 4 + i / 2 * 8] + k,
+                    b[l % 4 * 2 + i % 2] + k, group, emulator.tensor_bits);
+}
+
+/* The first of a warp that goes on multiplies for all. */
+void emulated_mma(float d[4], const uint32_t a[4], const uint32_t b[2],
+                  int bf16, int line)
+{
+    const uint32_t id = emulated.id;
+    shown mine = { .words = { a[0], a[1], a[2], a[3], b[0], b[1] } };
+    memcpy(mine.sums, d, sizeof mine.sums);
+    shown *warp = show(&mine, line);
+    if (multiplied[id / WARP] != shown_by[id])
+        multiply(warp, bf16);
+    multiplied[id / WARP] = shown_by[id];
+    memcpy(d, warp[id % WARP].sums, sizeof mine.sums);
+}
+
+/* Lane l shows where row l%8 of matrix l/8 is: 8 numbers of 16 bits. */
+void emulated_ldmatrix(uint32_t r[4], const void *p, int turned, int line)
+{
+    const shown mine = { .p = emulated_local(p, 16, 0, line) };
+    const shown *warp = show(&mine, line);
+    const uint32_t lane = emulated.id % WARP;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint16_t two[2];
+        for (uint32_t e = 0; e < 2; e++) {
+            const uint32_t row = turned ? lane % 4 * 2 + e : lane / 4,
+                           column = turned ? lane / 4 : lane % 4 * 2 + e;
+            memcpy(&two[e], (const char *)warp[8 * i + row].p + 2 * column, 2);
+        }
+        r[i] = two[0] | (uint32_t)two[1] << 16;
+    }
+}
+
+/* ---- copies ---- */
+
+typedef struct copy {
+    void *to;
+    unsigned char bytes[16];
+    uint32_t batch;
+} copy;
+
+/* An item's copies that are under way, the oldest first. */
+static struct {
+    copy copies[MOST_COPIES];
+    uint32_t count, batch;
+} under_way[ITEMS];
+
+void emulator_forget(void)
+{
+    for (size_t i = 0; i < ITEMS; i++)
+        under_way[i].count = under_way[i].batch = 0;
+    memset(shown_by, 0, sizeof shown_by);
+    memset(multiplied, 0, sizeof multiplied);
+}
+
+/* Local memory is written from here on, at any time up to the wait. */
+void emulated_async(void *to, const void *from, uint32_t bytes, int line)
+{
+    copy c = { .to = emulated_local(to, 16, 1, line),
+               .batch = under_way[emulated.id].batch };
+    if (bytes > 16)
+        emulator_complain("line %d copies %u bytes of 16", line, bytes);
+    else if (bytes)
+        memcpy(c.bytes, emulated_global(from, 16, 0, line), bytes);
+    if (under_way[emulated.id].count == MOST_COPIES)
+        emulator_complain("line %d: more than %d copies", line, MOST_COPIES);
+    else
+        under_way[emulated.id].copies[under_way[emulated.id].count++] = c;
+    memset(to, 0xa5, 16); /* what was there is gone */
+}
+
+void emulated_async_commit(void)
+{
+    under_way[emulated.id].batch++;
+}
+
+/* All but the last `left` batches. */
+void emulated_async_wait(uint32_t left, int line)
+{
+    const uint32_t id = emulated.id, batch = under_way[id].batch;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < under_way[id].count; i++) {
+        copy *c = &under_way[id].copies[i];
+        if (c->batch + left < batch)
+            memcpy(emulated_local(c->to, 16, 1, line), c->bytes, 16);
+        else
+            under_way[id].copies[kept++] = *c;
+    }
+    under_way[id].count = kept;
+}
