@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/devices_update.h"
 #include "cli/term.h"
 #include "device/cards.h"
 #include "device/choose.h"
@@ -118,6 +119,10 @@ static void test(entry *e, const char *folder, pl_heap *heap)
     e->is_tested = 1;
     e->test_status = pl_selftest_run(&e->test, &e->card, &wish, heap, &e->why);
     pl_term_clear();
+    if (!e->test_status && e->test.tensor_failed)
+        pl_gpu_leave_tensor(&e->card);
+    if (!e->test_status && !e->test.failed)
+        pl_devices_measure(&e->test, &e->card, e->name);
     if (!e->test_status)
         pl_trust_remember(&e->test, &e->card, &memory);
 }
@@ -178,6 +183,18 @@ static void print_test(const entry *e)
                peak);
 }
 
+/* An update of a known model, beside what the data sheet lets expect. */
+static void print_update(const entry *e, const char *dtype, double seconds,
+                         double predicted)
+{
+    if (seconds > 0.0)
+        pl_term_print("            an update of %s in %s takes %s; predicted: "
+                      "%s\n",
+                      pl_devices_model(&e->card), dtype,
+                      pl_units_duration(seconds).text,
+                      pl_units_duration(predicted).text);
+}
+
 static void print_entry(const entry *e)
 {
     pl_term_print("%-11s %s\n", e->name, e->card.name);
@@ -200,8 +217,13 @@ static void print_entry(const entry *e)
     else
         pl_term_print("            a run would get %s (%s)\n",
                       pl_units_bytes(e->offer.bytes).text, e->offer.from);
-    if (e->is_tested)
-        print_test(e);
+    if (!e->is_tested)
+        return;
+    print_test(e);
+    print_update(e, "float32", e->test.float32_update_seconds,
+                 e->test.float32_update_predicted);
+    print_update(e, "float16", e->test.float16_update_seconds,
+                 e->test.float16_update_predicted);
 }
 
 static void print_all(const listing *all)

@@ -290,12 +290,15 @@ best_of(sides *s, void (*run)(pl_gpu_stream *stream, void *base, const load *l),
     return best;
 }
 
+int pl_selftest_is_small(const pl_gpu_card *card)
+{
+    return card->is_processor || card->memory_bytes >> 30 == 0;
+}
+
 static pl_status measure(sides *s, const pl_gpu_card *card,
                          pl_selftest_result *result, pl_error *err)
 {
-    const load *l = card->is_processor || card->memory_bytes >> 30 == 0
-                        ? &small_load
-                        : &large_load;
+    const load *l = pl_selftest_is_small(card) ? &small_load : &large_load;
     const double n = (double)l->side, T = (double)l->T;
     s->bank = 0;
     if (l == &large_load) {

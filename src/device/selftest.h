@@ -21,12 +21,19 @@ typedef struct pl_selftest_case {
 #define PL_SELFTEST_COUNTS(X)                                                  \
     X(cases) X(failed) X(bytes) X(tensor_cases) X(tensor_failed) X(tensor_bytes)
 /* pl_clock_date of its end; rates, 0 where they weren't measured, or there are
- * no tensor cores. */
+ * no tensor cores; seconds of a model's update, measured and predicted, which
+ * the caller fills in: the test itself knows no models. */
 #define PL_SELFTEST_REALS(X)                                                   \
     X(date)                                                                    \
     X(product_flops)                                                           \
     X(attention_flops)                                                         \
-    X(peak_flops) X(read_bytes) X(tensor_flops) X(tensor_attention_flops)
+    X(peak_flops)                                                              \
+    X(read_bytes)                                                              \
+    X(tensor_flops)                                                            \
+    X(tensor_attention_flops)                                                  \
+    X(float32_update_seconds)                                                  \
+    X(float32_update_predicted)                                                \
+    X(float16_update_seconds) X(float16_update_predicted)
 
 typedef struct pl_selftest_result {
 #define PL_SELFTEST_COUNT(name) size_t name;
@@ -49,5 +56,9 @@ PL_MUST_CHECK pl_status pl_selftest_run(pl_selftest_result *result,
                                         const pl_gpu_card *card,
                                         const pl_selftest_wish *wish,
                                         pl_heap *heap, pl_error *err);
+
+/* Whether what is measured has to be small: a processor that poses as a card,
+ * or one with hardly any memory. */
+int pl_selftest_is_small(const pl_gpu_card *card);
 
 #endif

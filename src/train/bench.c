@@ -103,6 +103,23 @@ static pl_status run_batch(pl_session *session, double *rounds, double *batch,
     return status;
 }
 
+pl_status pl_bench_update(pl_session *session, double *seconds, double *loops,
+                          pl_error *err)
+{
+    double batch = 0.0, carry = 0.0, update = 0.0;
+    session->controls = PL_CONTROLS_NEUTRAL;
+    pl_status status = run_batch(session, loops, &batch, err);
+    if (!status)
+        status = run(session, PL_ADD_GROUPS, PL_PART_LOOP, &carry, err);
+    if (!status)
+        status = run(session, PL_ADD_GROUPS, PL_PART_REST, &carry, err);
+    if (!status)
+        status = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, &update, err);
+    *seconds = (double)session->run.gpt.layout.batches * batch +
+               pl_cost_carries(&session->run.gpt) * carry + update;
+    return status;
+}
+
 static pl_status run_eval(pl_session *session, double *tokens_per_second,
                           pl_error *err)
 {
@@ -192,23 +209,14 @@ static pl_status measure(pl_bench *bench, pl_bench_round *round, double *loops,
     pl_session *session = bench->session;
     pl_device *device = session->run.device;
     const pl_dtype dtype = session->run.gpt.layout.dtype;
-    const double batches = (double)session->run.gpt.layout.batches,
-                 tokens = batches * (double)session->run.gpt.layout.batch *
+    const double tokens = (double)session->run.gpt.layout.batches *
+                          (double)session->run.gpt.layout.batch *
                           (double)session->run.shape.T,
                  peak = pl_device_peak_flops(device, dtype);
-    double batch = 0.0, carry = 0.0, update = 0.0;
-    session->controls = PL_CONTROLS_NEUTRAL;
-    pl_status status = run_batch(session, loops, &batch, err);
-    if (!status)
-        status = run(session, PL_ADD_GROUPS, PL_PART_LOOP, &carry, err);
-    if (!status)
-        status = run(session, PL_ADD_GROUPS, PL_PART_REST, &carry, err);
-    if (!status)
-        status = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, &update, err);
+    pl_status status = pl_bench_update(session, &round->update_seconds, loops,
+                                       err);
     if (status)
         return status;
-    round->update_seconds = batches * batch +
-                            pl_cost_carries(&session->run.gpt) * carry + update;
     round->train_tokens = tokens / round->update_seconds;
     const double then = pl_device_peak_flops(device, dtype);
     status = run_eval(session, &round->eval_tokens, err);

@@ -52,6 +52,11 @@ double pl_bench_eval_flops(const pl_shape *shape, size_t T);
  * keys and values of the half of a window. */
 double pl_bench_sample_bytes(const pl_gpt *gpt);
 
+/* Seconds of a whole update, with all its batches, from some of its
+ * micro-batches. *loops: how many were run. */
+PL_MUST_CHECK pl_status pl_bench_update(pl_session *session, double *seconds,
+                                        double *loops, pl_error *err);
+
 /* `session` is pl_session_open_bench's. */
 void pl_bench_begin(pl_bench *bench, pl_session *session);
 /* Runs one more round: some seconds. The first one warms up and isn't kept. */
