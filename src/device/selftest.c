@@ -194,7 +194,7 @@ typedef struct load {
     uint32_t rounds;
 } load;
 
-static const load small_load = { 256, 128, 4, BYTES, 1024 },
+static const load small_load = { 128, 64, 2, BYTES, 16 },
                   large_load = { 2048, 1024, 12, (size_t)192 << 20, 32768 };
 
 enum { PROBE_GROUPS = 1024, PROBE_BYTES = PROBE_GROUPS * 256 * 4 };

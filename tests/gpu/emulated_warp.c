@@ -10,69 +10,66 @@ enum { ITEMS = 256, WARP = 32, MOST_COPIES = 64 };
 
 /* ---- one group ---- */
 
-/* significand * 2^(exponent - fraction) */
-typedef struct number {
-    int64_t significand;
-    int exponent, fraction, is_finite;
-} number;
+/* Eight integers: what is done to each of them is one instruction. */
+typedef int32_t eight __attribute__((vector_size(32)));
 
-static number half_number(uint16_t bits, int bf16)
+/* Numbers of 16 bits: significand * 2^(exponent - fraction), all with the same
+ * fraction. */
+typedef struct numbers {
+    eight significand[2];
+    eight exponent[2];
+    uint32_t infinite; /* bit k: number k is none, or infinite */
+    uint16_t bits[16];
+} numbers;
+
+static int fraction_of(int bf16)
 {
-    const int fraction = bf16 ? 7 : 10, bias = bf16 ? 127 : 15;
+    return bf16 ? 7 : 10;
+}
+
+static void put_number(numbers *n, uint32_t k, uint16_t bits, int bf16)
+{
+    const int fraction = fraction_of(bf16), bias = bf16 ? 127 : 15;
     const int field = bits >> fraction & (bf16 ? 0xff : 0x1f);
-    int64_t s = bits & ((1 << fraction) - 1);
-    number n = { .fraction = fraction, .is_finite = field != 2 * bias + 1 };
-    n.exponent = (field ? field : 1) - bias;
+    int32_t s = bits & ((1 << fraction) - 1);
+    n->bits[k] = bits;
+    n->infinite |= (uint32_t)(field == 2 * bias + 1) << k;
     if (field)
-        s |= (int64_t)1 << fraction;
-    if (s == 0)
-        n.exponent = -126;
-    n.significand = bits >> 15 ? -s : s;
-    return n;
+        s |= 1 << fraction;
+    n->exponent[k / 8][k % 8] = s ? (field ? field : 1) - bias : -126;
+    n->significand[k / 8][k % 8] = bits >> 15 ? -s : s;
 }
 
-static number float_number(float x)
+/* Also of what isn't finite. */
+static double value_of(uint16_t bits, int bf16)
 {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    const int field = (int)(u >> 23 & 0xff);
-    int64_t s = u & 0x7fffff;
-    if (field)
-        s |= 1 << 23;
-    return (number){ .significand = u >> 31 ? -s : s,
-                     .exponent = (field ? field : 1) - 127,
-                     .fraction = 23,
-                     .is_finite = field != 255 };
+    numbers n = { .infinite = 0 };
+    const int fraction = fraction_of(bf16);
+    put_number(&n, 0, bits, bf16);
+    if (!n.infinite)
+        return ldexp(n.significand[0][0], n.exponent[0][0] - fraction);
+    return bits & ((1 << fraction) - 1) ? (double)NAN
+           : bits >> 15                 ? (double)-INFINITY
+                                        : (double)INFINITY;
 }
 
-static double value_of(const number *n)
+/* s * 2^up, cut towards zero; below 2^27, so that all fits 32 bits. */
+static eight shifted(eight s, eight up)
 {
-    const int64_t s = n->significand < 0 ? -n->significand : n->significand;
-    if (n->is_finite)
-        return ldexp((double)n->significand, n->exponent - n->fraction);
-    return s & (((int64_t)1 << n->fraction) - 1) ? (double)NAN
-           : n->significand < 0                  ? (double)-INFINITY
-                                                 : (double)INFINITY;
-}
-
-/* As an integer in units of 2^(most - bits), cut towards zero. */
-static int64_t aligned(number n, int most, int bits)
-{
-    const int up = bits - n.fraction + n.exponent - most;
-    const int64_t s = n.significand < 0 ? -n.significand : n.significand;
-    const int64_t cut = up >= 0 ? s << up : up > -63 ? s >> -up : 0;
-    return n.significand < 0 ? -cut : cut;
+    const eight is_negative = s<0, is_up = up> 0, is_far = up < -31,
+                m = (s ^ is_negative) - is_negative,
+                down = (-up & ~is_up & ~is_far) | (31 & is_far),
+                cut = m << (up & is_up) >> down;
+    return (cut ^ is_negative) - is_negative;
 }
 
 /* sum * 2^scale as a float32, rounded towards zero. */
 static float float_of(int64_t sum, int scale)
 {
     uint64_t m = (uint64_t)(sum < 0 ? -sum : sum);
-    int top = 63;
     if (m == 0)
         return 0.0f;
-    while (!(m >> top))
-        top--;
+    const int top = 63 - __builtin_clzll(m);
     int last = scale + top - 23; /* of the bits that stay */
     if (last < -149)
         last = -149;
@@ -82,30 +79,44 @@ static float float_of(int64_t sum, int scale)
     return sum < 0 ? -x : x;
 }
 
-/* c and `count` products. */
-static float sum_of(float c, const number *x, const number *y, int count,
-                    int bits)
+/* c and `count` products from `first` on, where one isn't finite. */
+static float plain_sum(float c, const numbers *x, const numbers *y, int first,
+                       int count, int bf16)
 {
-    number terms[16];
-    const number start = float_number(c);
-    int most = start.exponent, is_finite = start.is_finite;
-    for (int i = 0; i < count; i++) {
-        terms[i] = (number){ .significand = x[i].significand * y[i].significand,
-                             .exponent = x[i].exponent + y[i].exponent,
-                             .fraction = x[i].fraction + y[i].fraction };
-        is_finite &= x[i].is_finite && y[i].is_finite;
-        if (terms[i].exponent > most)
-            most = terms[i].exponent;
+    double plain = (double)c;
+    for (int k = first; k < first + count; k++)
+        plain += value_of(x->bits[k], bf16) * value_of(y->bits[k], bf16);
+    return (float)plain;
+}
+
+/* The same where all are: 8 or 16 of them. */
+static float sum_of(float c, const numbers *x, const numbers *y, int first,
+                    int count, int fraction, int bits)
+{
+    uint32_t u;
+    memcpy(&u, &c, sizeof u);
+    const int32_t field = (int32_t)(u >> 23 & 0xff),
+                  exponent = (field ? field : 1) - 127,
+                  m = (int32_t)(u & 0x7fffff) | (field ? 1 << 23 : 0);
+    int32_t most = exponent;
+    eight exponents[2];
+    for (int i = 0; i < count / 8; i++) {
+        const int at = first / 8 + i;
+        exponents[i] = x->exponent[at] + y->exponent[at];
+        for (int k = 0; k < 8; k++)
+            most = exponents[i][k] > most ? exponents[i][k] : most;
     }
-    if (!is_finite) {
-        double plain = (double)c;
-        for (int i = 0; i < count; i++)
-            plain += value_of(&x[i]) * value_of(&y[i]);
-        return (float)plain;
+    /* in units of 2^(most - bits) */
+    int64_t sum = shifted((eight){ u >> 31 ? -m : m },
+                          (eight){ bits - 23 + exponent - most })[0];
+    for (int i = 0; i < count / 8; i++) {
+        const int at = first / 8 + i;
+        const eight terms = shifted(x->significand[at] * y->significand[at],
+                                    exponents[i] +
+                                        (bits - 2 * fraction - most));
+        for (int k = 0; k < 8; k++)
+            sum += terms[k];
     }
-    int64_t sum = aligned(start, most, bits);
-    for (int i = 0; i < count; i++)
-        sum += aligned(terms[i], most, bits);
     return float_of(sum, most - bits);
 }
 
@@ -145,11 +156,13 @@ float emulated_shuffle(float x, uint32_t mask, int line)
 
 /* Row or column `at` of a warp's A or B, whose 16 k begin in word `first` of
  * its items; a word further for every 8 of them. */
-static void numbers_of(number n[16], const shown *warp, uint32_t at,
+static void numbers_of(numbers *n, const shown *warp, uint32_t at,
                        uint32_t first, uint32_t step, int bf16)
 {
+    n->infinite = 0;
     for (uint32_t k = 0; k < 16; k++)
-        n[k] = half_number(
+        put_number(
+            n, k,
             (uint16_t)(warp[at * 4 + k % 8 / 2].words[first + k / 8 * step] >>
                        k % 2 * 16),
             bf16);
@@ -160,18 +173,24 @@ static void numbers_of(number n[16], const shown *warp, uint32_t at,
  * gets the sums of its rows of A with columns 2(l%4) and the next. */
 static void multiply(shown *warp, int bf16)
 {
-    const int group = emulator.tensor_bits == 25 ? 16 : 8;
-    number a[16][16], b[8][16];
+    const int bits = emulator.tensor_bits, group = bits == 25 ? 16 : 8,
+              fraction = fraction_of(bf16);
+    numbers a[16], b[8];
     for (uint32_t i = 0; i < 16; i++)
-        numbers_of(a[i], warp, i % 8, i / 8, 2, bf16);
+        numbers_of(&a[i], warp, i % 8, i / 8, 2, bf16);
     for (uint32_t i = 0; i < 8; i++)
-        numbers_of(b[i], warp, i, 4, 1, bf16);
+        numbers_of(&b[i], warp, i, 4, 1, bf16);
     for (uint32_t l = 0; l < WARP; l++)
-        for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t i = 0; i < 4; i++) {
+            const numbers *x = &a[l / 4 + i / 2 * 8],
+                          *y = &b[l % 4 * 2 + i % 2];
+            const uint32_t infinite = x->infinite | y->infinite;
+            float *sum = &warp[l].sums[i];
             for (int k = 0; k < 16; k += group)
-                warp[l].sums[i] = sum_of(
-                    warp[l].sums[i], a[l / 4 + i / 2 * 8] + k,
-                    b[l % 4 * 2 + i % 2] + k, group, emulator.tensor_bits);
+                *sum = infinite >> k & ((1u << group) - 1) || !isfinite(*sum)
+                           ? plain_sum(*sum, x, y, k, group, bf16)
+                           : sum_of(*sum, x, y, k, group, fraction, bits);
+        }
 }
 
 /* The first of a warp that goes on multiplies for all. */

@@ -3,7 +3,8 @@
  * again under random plans, stopped and resumed on the way: every loss, every
  * byte of the checkpoint's tensors and its state must be the same.
  *
- *   unit_identity [SEED [CONFIG]]    other configs, or one of them alone */
+ *   unit_identity [SEED [CONFIG [VARIANTS]]]    other configs, or one of them
+ * alone, under so many plans */
 #include "advise/runplan.h"
 #include "base/rng.h"
 #include "store/checkpoint.h"
@@ -134,15 +135,26 @@ enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
 /* The configs of a test: those from `first` up to `end` whose dtype is its. */
 typedef struct options {
-    uint32_t dtype, seed, first, end;
+    uint32_t dtype, seed, first, end, variants;
     int tensor; /* in tensor arithmetic */
 } options;
+
+/* The class of the tensor cores that compute, where there are some; else any:
+ * a processor has both. */
+static size_t draw_class(random_dice *dice)
+{
+    const size_t any = roll(dice, 24, 25);
+    const pl_device_info here = on_device_info(1);
+    return here.has_all_products                 ? any
+           : here.tensor == PL_PRODUCTS_TENSOR24 ? 24
+                                                 : 25;
+}
 
 /* What tensor arithmetic asks for: it takes the place of what was drawn. */
 static void add_tensor(random_dice *dice, note *settings, uint32_t dtype)
 {
-    add(settings, " --products=tensor%zu --block_size=%zu%s",
-        roll(dice, 24, 25), 16 * roll(dice, 1, 4),
+    add(settings, " --products=tensor%zu --block_size=%zu%s", draw_class(dice),
+        16 * roll(dice, 1, 4),
         strcmp(dtypes[dtype], "float16") == 0 ? " --weights=float32" : "");
 }
 
@@ -251,7 +263,8 @@ static outcome run_literally(const note *settings)
     tiny_run_open(&run);
     const pl_gpt_layout *layout = &run.session.run.gpt.layout;
     assert_int_equal(layout->micro, layout->batch);
-    assert_int_equal(layout->device.workers, 1);
+    assert_true(layout->device.workers == 1 ||
+                layout->device.memory.spaces == PL_SPACES_APART);
     for (size_t l = 0; l < run.session.run.shape.L; l++)
         assert_int_equal(layout->levels[l], 0);
     train(&run, UPDATES, &out);
@@ -433,7 +446,7 @@ static int try_variants(const options *o, uint32_t config)
     print_message("seed %u config %u: %s\n", o->seed, config, settings.text);
     outcome literal = run_literally(&settings);
     check_literal(&literal, &settings);
-    for (uint32_t v = 1; v <= VARIANTS; v++) {
+    for (uint32_t v = 1; v <= o->variants; v++) {
         note plan = { .used = 0 };
         dice = (random_dice){ o->seed, config, v, 0 };
         outcome other = run_variant(&dice, &settings, &plan);
@@ -471,6 +484,7 @@ int main(int argc, char **argv)
         const int tensor = i >= DTYPES;
         o[i] = (options){ .dtype = tensor ? i - DTYPES + 1 : i,
                           .seed = 20,
+                          .variants = VARIANTS,
                           .end = DTYPES * (tensor ? TENSOR_CONFIGS : CONFIGS),
                           .tensor = tensor };
         if (argc > 1)
@@ -479,6 +493,8 @@ int main(int argc, char **argv)
             o[i].first = (uint32_t)strtoul(argv[2], NULL, 10);
             o[i].end = o[i].first + 1;
         }
+        if (argc > 3)
+            o[i].variants = (uint32_t)strtoul(argv[3], NULL, 10);
     }
     const struct CMUnitTest tests[] = {
         { "no_plan_changes_a_bit_in_float32", no_plan_changes_a_bit, NULL, NULL,
