@@ -1,6 +1,7 @@
 /* train_view.c: see train_view.h. */
 #include "cli/train_view.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "device/device.h"
@@ -179,6 +180,39 @@ static void saving(void *context, uint64_t step)
     fflush(stdout);
 }
 
+static void sampling(void *context, const pl_progress *progress)
+{
+    pl_train_view *view = context;
+    double now;
+    if (is_due(view, &view->sample_began, &now))
+        pl_term_progress("sampling: %llu of %llu tokens, %.0f tok/s, %s left",
+                         (unsigned long long)progress->done,
+                         (unsigned long long)progress->total,
+                         progress->tokens_per_second,
+                         pl_units_duration(progress->seconds_left).text);
+}
+
+/* The beginning of a text, on one line: the whole is in samples.jsonl. */
+static void sampled(void *context, const pl_sample_event *event)
+{
+    enum { PROMPT = 32, SHOWN = 160 };
+    pl_train_view *view = context;
+    const size_t prompt = pl_utf8_whole_bytes(
+        event->prompt,
+        event->prompt_bytes < PROMPT ? event->prompt_bytes : PROMPT);
+    const size_t shown = pl_utf8_whole_bytes(
+        event->text, event->text_bytes < SHOWN ? event->text_bytes : SHOWN);
+    view->sample_began = 0.0;
+    pl_term_clear();
+    printf("sample %llu.%zu: ", (unsigned long long)event->step,
+           event->index + 1);
+    pl_term_put(event->prompt, prompt);
+    printf("%s|", prompt < event->prompt_bytes ? "..." : "");
+    pl_term_put(event->text, shown);
+    printf("%s\n", shown < event->text_bytes ? "..." : "");
+    fflush(stdout);
+}
+
 /* SIGUSR1 is a batch system's: it leaves time for the update. */
 static int stop(void *context)
 {
@@ -208,6 +242,8 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
         .evaluated = evaluated,
         .evaluating = evaluating,
         .saving = saving,
+        .sampling = sampling,
+        .sampled = sampled,
         .stop = stop,
         .patience_seconds = 2.0,
     };

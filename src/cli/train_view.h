@@ -10,9 +10,10 @@ typedef struct pl_train_view {
     uint64_t began_step;
     double began; /* seconds */
     pl_mfu mfu;
-    double mean_ms;                         /* of an update, smoothed */
-    double eval_seconds;                    /* of the last evaluation */
-    double update_began, eval_began, shown; /* 0: not under way */
+    double mean_ms;                                /* of an update, smoothed */
+    double eval_seconds;                           /* of the last evaluation */
+    double update_began, eval_began, sample_began; /* 0: not under way */
+    double shown;
 } pl_train_view;
 
 /* Measures the machine's peak (some 40 ms, and again after the first updates)

@@ -36,6 +36,7 @@ enum {
  *   FLOAT     double             min <= value < max; ints are converted
  *   FLAG      bool
  *   TEXT      const char *
+ *   TEXTS     pl_texts           a string, or a list of strings
  *   CHOICE    pl_<key>_choice    one of PL_CHOICES_<key>
  *   DEVICE    pl_device_wish     likewise; one word has a number
  *   LEVELS    pl_checkpointing   a flag, a level, or a list of levels
@@ -46,6 +47,7 @@ typedef enum pl_key_type {
     PL_TYPE_FLOAT,
     PL_TYPE_FLAG,
     PL_TYPE_TEXT,
+    PL_TYPE_TEXTS,
     PL_TYPE_CHOICE,
     PL_TYPE_DEVICE,
     PL_TYPE_LEVELS,
@@ -300,12 +302,21 @@ X(TEXT, start, "\n", 0, 0, CALL, PL_FOR_SAMPLE, SAMPLE,                        \
   "text to go on from, or FILE:path to read it from a file")                   \
 X(INT, num_samples, 10, 1, PL_MAX_SIZE, CALL, PL_FOR_SAMPLE, SAMPLE,           \
   "texts to write")                                                            \
-X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, CALL, PL_FOR_SAMPLE, SAMPLE,       \
-  "tokens in each of them")                                                    \
-X(FLOAT, temperature, 0.8, 0, HUGE_VAL, CALL, PL_FOR_SAMPLE, SAMPLE,           \
+X(INT, sample_interval, 0, 0, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, SAMPLE,        \
+  "updates between two times that a training writes texts, to samples.jsonl "  \
+  "in out_dir; 0: it writes none. It changes no bit of the run")               \
+X(TEXTS, sample_prompts, "\n", 0, 0, SAME, PL_FOR_TRAIN, SAMPLE,               \
+  "texts that a training goes on from then: a string, or a list of strings, "  \
+  "each as start has it")                                                      \
+X(INT, max_new_tokens, 500, 1, PL_MAX_SIZE, CALL,                              \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE, SAMPLE,                                        \
+  "tokens in each text")                                                       \
+X(FLOAT, temperature, 0.8, 0, HUGE_VAL, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
+  SAMPLE,                                                                      \
   "divides the logits: below 1.0 likely tokens come more often, above it "     \
   "less often; 0.0: always the likeliest token")                               \
-X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, CALL, PL_FOR_SAMPLE, SAMPLE,           \
+X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
+  SAMPLE,                                                                      \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
 X(TEXT, host, "127.0.0.1", 0, 0, CALL, PL_FOR_SERVE, SERVER,                   \
@@ -396,6 +407,7 @@ typedef enum pl_key {
 #define PL_ENUM_FLOAT(key)
 #define PL_ENUM_FLAG(key)
 #define PL_ENUM_TEXT(key)
+#define PL_ENUM_TEXTS(key)
 #define PL_ENUM_CHOICE(key) PL_CHOICE_ENUM(key)
 #define PL_ENUM_DEVICE(key) PL_CHOICE_ENUM(key)
 #define PL_ENUM_LEVELS(key)
@@ -413,7 +425,7 @@ typedef struct pl_key_info {
         int64_t whole;    /* INT, OPTIONAL */
         double real;      /* FLOAT */
         bool flag;        /* FLAG, LEVELS */
-        const char *text; /* TEXT; IGNORED: a Python literal */
+        const char *text; /* TEXT, TEXTS; IGNORED: a Python literal */
         int choice;       /* CHOICE, DEVICE */
     } standard;           /* the default */
     double min, max;

@@ -73,6 +73,7 @@ pl_status pl_outdir_held_bytes(const char *path, uint64_t *bytes, pl_error *err)
     status = pl_folder_walk(path, add_checkpoint, &w, err);
     add_file(&w, PL_METRICS_NAME);
     add_file(&w, PL_TENSORBOARD_NAME);
+    add_file(&w, PL_SAMPLES_NAME);
     *bytes = w.bytes;
     return status ? status : w.status;
 }

@@ -59,6 +59,7 @@ static int belongs_to_run(const char *name)
            strcmp(name, PL_OUTDIR_LATEST) == 0 ||
            strcmp(name, PL_OUTDIR_BEST) == 0 ||
            strcmp(name, PL_METRICS_NAME) == 0 ||
+           strcmp(name, PL_SAMPLES_NAME) == 0 ||
            strcmp(name, PL_TENSORBOARD_NAME) == 0;
 }
 

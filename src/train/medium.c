@@ -10,7 +10,7 @@ pl_outdir_need pl_medium_need(const pl_config *config, const pl_gpt *gpt,
     const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(config);
     return (pl_outdir_need){
         .checkpoint_bytes = pl_checkpoint_bytes(config, gpt, tokenizer_bytes),
-        .metrics_bytes = most.lines + most.events,
+        .metrics_bytes = most.lines + most.events + most.samples,
     };
 }
 

@@ -39,8 +39,12 @@ static pl_status decode(pl_sampler *sampler, const int32_t *tokens, size_t rows,
     session->controls.rows = (uint32_t)rows;
     session->controls.position = (uint32_t)position;
     session->controls.micro_first = 0;
+    pl_run_end end = PL_RUN_DONE;
     if (!status)
-        status = pl_session_run(session, PL_SAMPLE, PL_PART_LOOP, err);
+        status = pl_session_run_watched(session, PL_SAMPLE, PL_PART_LOOP,
+                                        sampler->watch, &end, err);
+    if (!status && end == PL_RUN_STOPPED)
+        status = pl_fail(err, PL_E_STOPPED, "stopped while sampling");
     return status;
 }
 

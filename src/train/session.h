@@ -8,11 +8,13 @@
 #include "advise/machine.h"
 #include "data/batch.h"
 #include "store/run.h"
+#include "train/session_prompts.h"
 
 typedef struct pl_session {
     pl_run run;           /* what a checkpoint keeps of it, and where that is */
     pl_controls controls; /* of the next run: pl_session_run hands them over */
     int has_dataset;
+    pl_prompts prompts;    /* of a training that writes texts on its way */
     size_t reserve_bytes;  /* what was planned outside the arena */
     uint64_t files_bytes;  /* and for files in memory, or for requests */
     size_t driver_bytes;   /* the most of the host's memory that a card's driver
