@@ -447,10 +447,9 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                        PL_U8, sizeof(pl_outcome), 1);
     build_sets(&b);
     build_packing(&b);
-    void (*const programs[])(builder *) = { build_train,  pl_build_groups,
-                                            build_update, build_eval,
-                                            build_sample, build_save,
-                                            pl_build_serve };
+    void (*const programs[])(
+        builder *) = { build_train,  pl_build_groups, build_update,  build_eval,
+                       build_sample, build_save,      pl_build_serve };
     for (int i = 0; i < PL_PROGRAM_COUNT && !gpt->graph.status; i++)
         if (wanted >> i & 1) {
             builder fresh = b;

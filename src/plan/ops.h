@@ -46,7 +46,7 @@ enum {
      * weights, both operands of the other products */
     PL_STEP_ROUND_BF16 = 32,
     PL_STEP_ROUND_F16 = 64,
-    PL_STEP_GELU = 128, /* y itself becomes GELU(y) */
+    PL_STEP_GELU = 128,       /* y itself becomes GELU(y) */
     PL_STEP_LOGIT_ROWS = 256, /* as many rows as controls want logits of, the
                                * last of x's */
     /* what a product with weights may have */

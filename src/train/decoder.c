@@ -131,7 +131,7 @@ static pl_status write_token(pl_decoder *decoder, pl_decoding *text, size_t row,
     else
         said = text->taker.token(text->taker.context, text, text->count - 1,
                                  NULL);
-    if (status || !text->is_there)
+    if (status)
         return status;
     if (said == PL_DECODING_FINISHED || token == text->end_token)
         end(decoder, text, PL_DECODING_FINISHED);
@@ -162,19 +162,22 @@ static size_t find_reading(const pl_decoder *decoder)
     return best;
 }
 
-/* What the taker learns of the part of the prompt that was just read. */
+/* What the taker learns of the part of the prompt that was just read. *over:
+ * the text has ended with it, and isn't ours any more. */
 static pl_status tell_prompt(pl_decoder *decoder, pl_decoding *text,
-                             size_t first, size_t rows, pl_error *err)
+                             size_t first, size_t rows, int *over,
+                             pl_error *err)
 {
     pl_decoding_end said = PL_DECODING_GOES_ON;
     pl_status status = PL_OK;
     if (first == 0)
         said = text->taker.token(text->taker.context, text, 0, NULL);
     for (size_t i = 0; i < rows && first + i + 1 < text->prompt && !status &&
-                       text->is_there && said == PL_DECODING_GOES_ON;
+                       said == PL_DECODING_GOES_ON;
          i++)
         status = tell(decoder, text, first + i + 1, i, &said, err);
-    if (!status && text->is_there && said == PL_DECODING_FINISHED)
+    *over = !status && said == PL_DECODING_FINISHED;
+    if (*over)
         end(decoder, text, PL_DECODING_FINISHED);
     return status;
 }
@@ -198,10 +201,11 @@ static pl_status read_prompt(pl_decoder *decoder, size_t slot, pl_error *err)
         err);
     if (status)
         return status;
+    int over = 0;
     text->cached += rows;
     if (text->prompt_scored)
-        status = tell_prompt(decoder, text, first, rows, err);
-    if (status || !text->is_there || text->cached < text->prompt)
+        status = tell_prompt(decoder, text, first, rows, &over, err);
+    if (status || over || text->cached < text->prompt)
         return status;
     if (text->count == text->most) {
         end(decoder, text, PL_DECODING_LENGTH);
