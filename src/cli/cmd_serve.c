@@ -27,9 +27,10 @@ static void print_plan(const pl_session *session, const char *folder)
                   folder,
                   (double)pl_param_count_nanogpt(&session->run.shape) / 1e6,
                   session->run.shape.T);
-    printf("plan: %zu texts at once, prompts in parts of %zu tokens, logits of "
-           "%zu of them\n",
-           layout->slots, layout->prefill, layout->logit_rows);
+    printf("plan: %zu text%s at once, prompts in parts of %zu tokens, logits "
+           "of %zu of them\n",
+           layout->slots, layout->slots == 1 ? "" : "s", layout->prefill,
+           layout->logit_rows);
     printf("memory: weights %s, kv cache %s, transient %s: arena %s",
            pl_units_bytes(class_bytes(gpt, PL_CLASS_WEIGHT) +
                           class_bytes(gpt, PL_CLASS_COPY))
@@ -43,6 +44,18 @@ static void print_plan(const pl_session *session, const char *folder)
     printf(" + reserve %s + requests up to %s; %s\n",
            pl_units_bytes(session->reserve_bytes).text,
            pl_units_bytes(session->files_bytes).text, layout->device.text);
+}
+
+static void print_peak(const pl_session *session)
+{
+    const size_t planned = pl_session_host_bytes(session) +
+                           session->files_bytes;
+    size_t peak;
+    if (pl_memory_peak_bytes(&peak, NULL))
+        return; /* no /proc: nothing to compare */
+    printf("peak memory: %s of the %s that were planned (%s)\n",
+           pl_units_bytes(peak).text, pl_units_bytes(planned).text,
+           pl_units_exact(peak).text);
 }
 
 static int stopped(void *context)
@@ -76,6 +89,7 @@ static pl_status serve(pl_session *session, const char *model, pl_heap *heap,
         pl_term_print("serve: %s (Ctrl-C ends it)\n", pl_serve_address(server));
         fflush(stdout);
         status = pl_serve_run(server, err);
+        print_peak(session);
         if (!status)
             status = pl_fail(err, PL_E_STOPPED, "stopped");
     }
@@ -131,7 +145,7 @@ const pl_command pl_command_serve = {
         "written at once, each with the bits that it has alone.\n\n"
         "  plimsoll serve out\n"
         "  plimsoll serve out --port=0 --serve_slots=4 --memory=2GB\n"
-        "  plimsoll serve out --host=0.0.0.0 --token=SECRET\n",
+        "  plimsoll serve out --host=0.0.0.0 --token=a-long-secret\n",
     .keys = PL_FOR_SERVE,
     .reads_configs = 1,
     .run = run_serve,
