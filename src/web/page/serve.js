@@ -43,10 +43,10 @@ function shownText(piece) {
 }
 
 function describe(piece) {
-  const name = piece.text === " " ? "a blank" : visible(piece.text);
+  const name = piece.text.trim() === "" ? visible(piece.text) : piece.text;
   if (piece.logprob === null)
-    return `Token ${name}: the first has no probability.`;
-  return `Token ${name}: ${percent(piece.logprob)}.`;
+    return `\u201c${name}\u201d: the first token has no probability.`;
+  return `\u201c${name}\u201d: ${percent(piece.logprob)}.`;
 }
 
 function row(text, logprob, isOwn) {
