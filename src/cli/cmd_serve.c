@@ -139,13 +139,13 @@ const pl_command pl_command_serve = {
     .summary = "serves a trained model to OpenAI's clients and your browser",
     .text =
         "Answers OpenAI's /v1/completions (streams, stops, echo, logprobs), "
-        "/v1/models and\n/health, and has a page to try prompts. Takes the "
-        "best checkpoint in out_dir if one\nis kept, else the newest; or "
-        "any GPT-2 as Hugging Face keeps it in a folder.\nSeveral texts are "
-        "written at once, each with the bits that it has alone.\n\n"
+        "/v1/models\nand /health, and has a page to try prompts. Takes the "
+        "best checkpoint in out_dir\nif one is kept, else the newest; or "
+        "any GPT-2 as Hugging Face keeps it in a\nfolder. Several texts "
+        "are written at once, each with the bits it has alone.\n\n"
         "  plimsoll serve out\n"
         "  plimsoll serve out --port=0 --serve_slots=4 --memory=2GB\n"
-        "  plimsoll serve out --host=0.0.0.0 --token=a-long-secret\n",
+        "  plimsoll serve out --host=0.0.0.0 --token=mySecretToken\n",
     .keys = PL_FOR_SERVE,
     .reads_configs = 1,
     .run = run_serve,

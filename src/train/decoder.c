@@ -8,7 +8,7 @@ pl_status pl_decoder_open(pl_decoder *decoder, pl_slots *slots, pl_heap *heap,
 {
     *decoder = (pl_decoder){ .slots = slots };
     pl_status status = pl_heap_take(heap, &decoder->in_slot, slots->count,
-                                    sizeof *decoder->in_slot, err);
+                                    sizeof(void *), err);
     if (!status)
         status = pl_heap_take(heap, &decoder->tokens, slots->count,
                               sizeof *decoder->tokens, err);

@@ -3,6 +3,7 @@ probabilities are those of transformers; lm-eval finds the same scores through
 serve (local-completions) as through transformers (hf) in the same folder, on
 tasks that are made here."""
 
+import contextlib
 import json
 import math
 import os
@@ -14,8 +15,6 @@ import time
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1",
                   TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false",
-                  TQDM_DISABLE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1",
-                  LMEVAL_LOG_LEVEL="ERROR",
                   HF_HOME=os.path.join(sys.argv[1], "hf"))
 
 import lm_eval
@@ -197,11 +196,29 @@ metric_list:
 """)
 
 
+@contextlib.contextmanager
+def quiet():
+    """What lm-eval says of its progress goes to a file, which an error shows."""
+    log, kept = open(path("lm_eval.log"), "w+"), os.dup(2)
+    os.dup2(log.fileno(), 2)
+    try:
+        yield
+    except BaseException:
+        os.write(kept, open(log.name, "rb").read()[-4000:])
+        raise
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        log.close()
+
+
 def evaluate(tasks, model, arguments, batch_size):
-    found = lm_eval.simple_evaluate(
-        model=model, model_args=arguments, batch_size=batch_size,
-        tasks=["cats_choice", "cats_pages"], bootstrap_iters=0,
-        task_manager=TaskManager(include_path=tasks, include_defaults=False))
+    with quiet():
+        found = lm_eval.simple_evaluate(
+            model=model, model_args=arguments, batch_size=batch_size,
+            tasks=["cats_choice", "cats_pages"], bootstrap_iters=0,
+            task_manager=TaskManager(include_path=tasks,
+                                     include_defaults=False))
     scores = {}
     for task, values in found["results"].items():
         for name, value in values.items():
