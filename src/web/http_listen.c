@@ -19,6 +19,8 @@ typedef union any_address {
 /* The address that `host` names, with its port; its size, or 0. */
 static socklen_t read_address(const char *host, int port, any_address *address)
 {
+    if (strcmp(host, "localhost") == 0)
+        host = "127.0.0.1";
     memset(address, 0, sizeof *address);
     if (inet_pton(AF_INET, host, &address->four.sin_addr) == 1) {
         address->four.sin_family = AF_INET;
