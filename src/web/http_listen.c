@@ -82,7 +82,7 @@ static void note_address(pl_http *http, const any_address *address)
               text, sizeof text);
     snprintf(http->bound, sizeof http->bound, six ? "[%s]" : "%s", text);
     const char *name = http->bound;
-    if (http->wish.hosts && http->wish.hosts[0])
+    if (is_any(address) && http->wish.hosts && http->wish.hosts[0])
         name = http->wish.hosts[0];
     else if (is_any(address))
         name = six ? "[::1]" : "127.0.0.1";
