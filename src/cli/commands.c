@@ -10,5 +10,6 @@ const pl_command *const pl_commands[] = {
     &pl_command_config,   &pl_command_explain,
     &pl_command_bench,    &pl_command_devices,
     &pl_command_export,   &pl_command_import,
-    &pl_command_serve,    NULL,
+    &pl_command_live,     &pl_command_serve,
+    NULL,
 };

@@ -26,6 +26,7 @@ enum {
     PL_FOR_EXPORT = 256,
     PL_FOR_IMPORT = 512,
     PL_FOR_PLAN = 1024, /* beside what train takes */
+    PL_FOR_LIVE = 2048,
     PL_FOR_SERVE = 4096,
     PL_FOR_ALL = 8191,
 };
@@ -319,11 +320,12 @@ X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
   SAMPLE,                                                                      \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
-X(TEXT, host, "127.0.0.1", 0, 0, CALL, PL_FOR_SERVE, SERVER,                   \
+X(TEXT, host, "127.0.0.1", 0, 0, CALL, PL_FOR_LIVE | PL_FOR_SERVE, SERVER,     \
   "address to listen on; any but this machine's own needs a token")            \
-X(OPTIONAL, port, PL_NONE, 0, 65535, CALL, PL_FOR_SERVE, SERVER,               \
-  "port to listen on; 0: any that is free; None: 8080")                        \
-X(TEXT, token, "", 0, 0, CALL, PL_FOR_SERVE, SERVER,                           \
+X(OPTIONAL, port, PL_NONE, 0, 65535, CALL, PL_FOR_LIVE | PL_FOR_SERVE, SERVER, \
+  "port to listen on; 0: any that is free; None: 8080 for serve, for live "    \
+  "8377, or any that is free where that is in use")                            \
+X(TEXT, token, "", 0, 0, CALL, PL_FOR_LIVE | PL_FOR_SERVE, SERVER,             \
   "what every request has to know, as 'Authorization: Bearer TOKEN'; '': "     \
   "nothing, on this machine")                                                  \
 X(OPTIONAL, serve_slots, PL_NONE, 1, 1024, CALL, PL_FOR_SERVE, SERVER,         \
