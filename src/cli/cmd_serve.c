@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/own_names.h"
 #include "cli/term.h"
 #include "config/special.h"
 #include "store/checkpoint.h"
@@ -70,6 +71,7 @@ static pl_status serve(pl_session *session, const char *model, pl_heap *heap,
     const pl_config *config = session->run.config;
     pl_slots slots = pl_slots_make(session);
     pl_serve *server = NULL;
+    pl_own_names names;
     const pl_serve_wish wish = {
         .slots = &slots,
         .tokenizer = &session->run.tokenizer,
@@ -79,6 +81,7 @@ static pl_status serve(pl_session *session, const char *model, pl_heap *heap,
         .host = config->host,
         .port = config->port == PL_NONE ? PORT : (int)config->port,
         .token = *config->token ? config->token : NULL,
+        .hosts = pl_own_names_find(&names),
         .stopped = stopped,
         .log = &pl_term_log,
     };
@@ -86,7 +89,9 @@ static pl_status serve(pl_session *session, const char *model, pl_heap *heap,
     if (!status) {
         pl_heap_seal(heap);
         pl_cli_catch_signals();
-        pl_term_print("serve: %s (Ctrl-C ends it)\n", pl_serve_address(server));
+        pl_term_print("serve: %s%s%s (Ctrl-C ends it)\n",
+                      pl_serve_address(server), *config->token ? "?token=" : "",
+                      config->token);
         fflush(stdout);
         status = pl_serve_run(server, err);
         print_peak(session);

@@ -35,6 +35,7 @@ typedef struct pl_serve_wish {
     const char *host;  /* as pl_http_wish has them */
     int port;
     const char *token;
+    const char *const *hosts; /* names of this machine, then NULL; or NULL */
     int (*stopped)(void *context); /* asked all the time: not 0 ends it */
     void *context;
     const pl_log *log;

@@ -18,7 +18,7 @@ start() {
     pid=$!
     local i
     for ((i = 0; i < 300; i++)); do
-        port=$(sed -n 's/^serve: .*:\([0-9]*\)\/ .*/\1/p' serve.log)
+        port=$(sed -n 's/^serve: .*:\([0-9]*\)\/.*/\1/p' serve.log)
         [ -z "$port" ] || return 0
         kill -0 "$pid" 2>/dev/null || break
         sleep 0.1
@@ -164,6 +164,7 @@ fi
 # ---- full, closed and too small ----
 
 start --serve_queue=1 --serve_slots=1 --token=a-long-secret
+says_in_log '^serve: http://127.0.0.1:[0-9]+/\?token=a-long-secret '
 ask GET /health
 says '^HTTP/1.1 401 '
 ask GET /health '' 'Authorization: Bearer a-long-secret'
