@@ -14,7 +14,8 @@ expect 0 "$PLIMSOLL" train --dataset=cats "${tiny[@]}" --block_size=48 \
 
 # start KEY...: a server in the background, $pid and $port
 start() {
-    "$PLIMSOLL" serve out --port=0 "$@" >serve.log 2>&1 &
+    : >serve.log
+    "$PLIMSOLL" serve out --port=0 "$@" >>serve.log 2>&1 &
     pid=$!
     local i
     for ((i = 0; i < 300; i++)); do
@@ -169,12 +170,31 @@ ask GET /health
 says '^HTTP/1.1 401 '
 ask GET /health '' 'Authorization: Bearer a-long-secret'
 says '"slots": 1, .* "most_requests": 1,'
-exec 4<>"/dev/tcp/127.0.0.1/$port" # half a request is none
+
+# One that takes long is alone, until it goes away.
+secret='Authorization: Bearer a-long-secret'
+long='{"prompt": ["the", "cat"], "n": 128, "max_tokens": 40}'
+exec 4<>"/dev/tcp/127.0.0.1/$port"
 printf 'POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n' >&4
-ask POST /v1/completions '{"prompt": "the", "max_tokens": 2}' \
-    'Authorization: Bearer a-long-secret'
-says '^HTTP/1.1 200 '
+ask POST /v1/completions '{"prompt": "the", "max_tokens": 2}' "$secret"
+says '^HTTP/1.1 200 ' # half a request is none
+printf '%s\r\nContent-Length: %s\r\n\r\n%s' "$secret" "${#long}" "$long" >&4
+for ((i = 0; i < 100; i++)); do
+    ask GET /health '' "$secret"
+    ! grep -q '"requests": 1,' <<<"$out" || break
+done
+ask POST /v1/completions '{"prompt": "the", "max_tokens": 2}' "$secret"
+says '^HTTP/1.1 429 '
+says '^Retry-After: 1'
+says '"code": "queue_full"'
 exec 4>&-
+for ((i = 0; i < 100; i++)); do
+    ask GET /health '' "$secret"
+    ! grep -q '"busy_slots": 0, "requests": 0,' <<<"$out" || break
+    sleep 0.1
+done
+ask POST /v1/completions '{"prompt": "the", "max_tokens": 2}' "$secret"
+says '^HTTP/1.1 200 '
 expect 1 "$PLIMSOLL" serve out --port="$port"
 stop
 expect 2 "$PLIMSOLL" serve out --port=0 --host=0.0.0.0
