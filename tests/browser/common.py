@@ -93,8 +93,8 @@ class Program:
     def address(self):
         def find():
             assert self.process.poll() is None, self.log.read_text()
-            return re.search(r"^live: (http://\S+)$", self.log.read_text(),
-                             re.M)
+            return re.search(r"^(?:live|serve): (http://\S+)( |$)",
+                             self.log.read_text(), re.M)
         return wait_for("an address", find)[1]
 
     def end(self):
