@@ -199,8 +199,8 @@ static pl_status read_prompt(pl_decoder *decoder, size_t slot, pl_error *err)
                            .tokens = text->tokens + first,
                            .positions = &position },
         err);
-    if (status)
-        return status;
+    if (status || decoder->in_slot[slot] != text)
+        return status; /* or it was dropped meanwhile */
     int over = 0;
     text->cached += rows;
     if (text->prompt_scored)

@@ -73,7 +73,8 @@ PL_MUST_CHECK pl_status pl_decoder_open(pl_decoder *decoder, pl_slots *slots,
 void pl_decoder_add(pl_decoder *decoder, pl_decoding *text);
 
 /* Forgets a text, wherever it is; `ended` isn't called. One that isn't there is
- * fine. */
+ * fine. Texts may be added and dropped in the middle of a round, too, by the
+ * watch of its slots. */
 void pl_decoder_drop(pl_decoder *decoder, pl_decoding *text);
 
 /* Whether there is anything to do. */

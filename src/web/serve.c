@@ -1,5 +1,6 @@
 /* serve.c: see serve.h. Routes, and the one loop. */
 #include "web/serve.h"
+#include "base/clock.h"
 #include "web/page.h"
 #include "web/serve_parts.h"
 
@@ -214,26 +215,45 @@ const char *pl_serve_address(const pl_serve *serve)
 
 /* ---- the loop ---- */
 
-static int ask_stopped(void *context, const pl_step *done)
+enum { WAIT_MS = 200 };
+#define POLL_SECONDS 0.02
+
+/* Between the steps of a round: whoever asks for a little is answered, and who
+ * went away is noticed, however long a round takes. */
+static int look_around(void *context, const pl_step *done)
 {
-    const pl_serve *serve = context;
+    pl_serve *serve = context;
+    const double now = pl_clock_seconds();
     (void)done;
-    return serve->wish.stopped(serve->wish.context);
+    if (now - serve->polled > POLL_SECONDS && !serve->poll_status) {
+        serve->poll_status = pl_http_poll(serve->http, 0, &serve->poll_error);
+        serve->polled = pl_clock_seconds();
+    }
+    return serve->poll_status || serve->wish.stopped(serve->wish.context);
+}
+
+/* A round, if there is anything to do, and the clients. */
+static pl_status turn(pl_serve *serve, pl_error *err)
+{
+    const int busy = pl_decoder_busy(&serve->decoder);
+    pl_status status = PL_OK;
+    if (busy)
+        status = pl_decoder_step(&serve->decoder, err);
+    if (serve->poll_status)
+        return pl_fail(err, serve->poll_status, "%s", serve->poll_error.text);
+    if (!status)
+        status = pl_http_poll(serve->http, busy ? 0 : WAIT_MS, err);
+    serve->polled = pl_clock_seconds();
+    return status;
 }
 
 pl_status pl_serve_run(pl_serve *serve, pl_error *err)
 {
-    enum { WAIT_MS = 200 };
-    const pl_run_watch watch = { serve, ask_stopped };
+    const pl_run_watch watch = { serve, look_around };
     pl_status status = PL_OK;
     serve->wish.slots->watch = &watch;
-    while (!status && !serve->wish.stopped(serve->wish.context)) {
-        const int busy = pl_decoder_busy(&serve->decoder);
-        if (busy)
-            status = pl_decoder_step(&serve->decoder, err);
-        if (!status)
-            status = pl_http_poll(serve->http, busy ? 0 : WAIT_MS, err);
-    }
+    while (!status && !serve->wish.stopped(serve->wish.context))
+        status = turn(serve, err);
     serve->wish.slots->watch = NULL;
     if (status == PL_E_STOPPED)
         return PL_OK; /* in the middle of a round */

@@ -33,6 +33,9 @@ struct pl_serve {
     int32_t end_token;      /* -1: the vocabulary has none */
     int32_t *encoded;       /* [PL_COMPLETION_BODY_BYTES] */
     pl_json_line line;      /* the answer that is being made */
+    double polled;          /* when the clients were last asked */
+    pl_status poll_status;  /* of asking them in the middle of a round */
+    pl_error poll_error;
 };
 
 enum { PL_SERVE_MODEL_BYTES = 200 };

@@ -424,6 +424,101 @@ static void a_watch_ends_a_round(void **state)
     close_serving(f);
 }
 
+/* Drops one text at its nth question, and adds another. */
+typedef struct meddler {
+    pl_decoder *decoder;
+    int left;
+    pl_decoding *leaves, *comes;
+} meddler;
+
+static int meddle(void *context, const pl_step *done)
+{
+    meddler *m = context;
+    (void)done;
+    if (m->left-- == 0) {
+        pl_decoder_drop(m->decoder, m->leaves);
+        memset(m->leaves, 0xff, sizeof *m->leaves); /* it is gone */
+        pl_decoder_add(m->decoder, m->comes);
+    }
+    return 0;
+}
+
+/* In a round that reads its prompt, or in one that writes. */
+static void texts_come_and_go_in_the_middle_of_a_round(void **state)
+{
+    fixture *f = *state;
+    for (int at = 0; at < 120; at += 7) {
+        told t[3], alone;
+        open_serving(f, "--serve_slots=2");
+        for (uint32_t i = 0; i < 3; i++)
+            make_text(&t[i], 21, i);
+        t[0].text.count = 2;
+        t[0].text.most = T;
+        t[0].text.end_token = -1;
+        t[0].enough = 0;
+        meddler m = { &f->decoder, at, &t[0].text, &t[2].text };
+        const pl_run_watch watch = { &m, meddle };
+        pl_decoder_add(&f->decoder, &t[0].text);
+        pl_decoder_add(&f->decoder, &t[1].text);
+        f->slots.watch = &watch;
+        while (pl_decoder_busy(&f->decoder) && t[0].end == PL_DECODING_GOES_ON)
+            step(f);
+        assert_true(m.left < 0);
+        f->slots.watch = NULL;
+        for (uint32_t i = 1; i < 3; i++) {
+            make_text(&alone, 21, i);
+            run_alone(f, &alone);
+            assert_same(&t[i], &alone);
+        }
+        close_serving(f);
+    }
+}
+
+/* 'auto' takes as many slots as fit; a number is taken as it is. */
+static void the_budget_decides_about_slots(void **state)
+{
+    fixture *f = *state;
+    static const char *const settings[] = { "--threads=1", "--serve_slots=8" };
+    pl_error err = { 0 };
+    open_serving(f, settings[0]);
+    const size_t all = f->session.run.gpt.placement.arena_bytes +
+                       f->session.reserve_bytes + f->session.files_bytes;
+    const int is_apart = f->session.run.gpt.placement.host_bytes != 0;
+    assert_int_equal(f->slots.count, 8);
+    close_serving(f);
+    if (is_apart)
+        return; /* other budgets */
+    for (int i = 0; i < 2; i++) {
+        pl_machine machine;
+        f->heap = pl_heap_make(64 << 20);
+        f->config = pl_config_make_default();
+        if (pl_config_override(&f->config, settings[0], PL_FOR_ALL, &f->heap,
+                               &err) ||
+            pl_config_override(&f->config, settings[i], PL_FOR_ALL, &f->heap,
+                               &err) ||
+            pl_machine_make(&machine, PL_MACHINE_RUN, &f->config, NULL,
+                            &f->heap, &err))
+            fail_msg("%s", err.text);
+        machine.budget_bytes = all - 64;
+        const pl_status status = pl_session_open_serve(
+            &f->session, &f->config, &machine,
+            scratch_path(&f->trained.folder, "out/latest"), 1 << 20, NULL,
+            &f->heap, &err);
+        if (i == 0) {
+            assert_int_equal(status, PL_OK);
+            assert_true(f->session.run.gpt.layout.slots < 8);
+            pl_session_close(&f->session);
+        } else if (status == PL_OK) {
+            /* fewer rows at once made room for them */
+            assert_int_equal(f->session.run.gpt.layout.slots, 8);
+            pl_session_close(&f->session);
+        } else {
+            assert_int_equal(status, PL_E_MEMORY);
+        }
+        pl_heap_close(&f->heap);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +530,8 @@ int main(void)
         cmocka_unit_test(top_p_leaves_the_likeliest_that_have_the_share),
         cmocka_unit_test(who_leaves_makes_room_for_the_next),
         cmocka_unit_test(a_watch_ends_a_round),
+        cmocka_unit_test(texts_come_and_go_in_the_middle_of_a_round),
+        cmocka_unit_test(the_budget_decides_about_slots),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
