@@ -61,7 +61,7 @@ def main(work, docs):
     picture(browser, docs / "live-dark.png", 1200, 820)
     show(browser, live.address(), "light")
     picture(browser, docs / "live-phone.png", 360, 780)
-    live.end()
+    Program.end_all()
     browser.quit()
 
 
