@@ -83,12 +83,15 @@ def run(work, *arguments):
 class Program:
     """One that goes on, with its output in a file."""
 
+    started = []
+
     def __init__(self, work, *arguments):
         self.log = pathlib.Path(work) / f"log-{time.monotonic_ns()}.txt"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [PLIMSOLL, *arguments], cwd=work, stdin=subprocess.PIPE,
                 stdout=log, stderr=subprocess.STDOUT)
+        Program.started.append(self)
 
     def address(self):
         def find():
@@ -98,9 +101,15 @@ class Program:
         return wait_for("an address", find)[1]
 
     def end(self):
-        self.process.stdin.close()
-        self.process.terminate()
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.terminate()
         self.process.wait()
+
+    @classmethod
+    def end_all(cls):
+        for program in cls.started:
+            program.end()
 
 
 def metrics_of(folder):
