@@ -21,7 +21,8 @@ RUN cmake --preset release -DPL_TESTS=OFF && \
 FROM debian:12-slim
 RUN --mount=type=bind,from=build,source=/package,target=/package \
     apt-get update && \
-    apt-get install -y --no-install-recommends /package/plimsoll_*.deb && \
+    apt-get install -y --no-install-recommends /package/plimsoll_*.deb \
+        libmicrohttpd12 && \
     rm -rf /var/lib/apt/lists/*
 # The examples' config/... and whoever runs it: not root.
 RUN useradd --uid 1000 --home-dir /plimsoll --no-create-home plimsoll && \

@@ -19,6 +19,8 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# opened at run time, by `live` and `serve` alone
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libmicrohttpd12 | libmicrohttpd12t64")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-pip") # plimsoll-vocab asks it
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
     "GPT trainer that never runs out of memory

@@ -1,6 +1,7 @@
 /* train_view.c: see train_view.h. */
 #include "cli/train_view.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "device/device.h"
@@ -19,7 +20,7 @@ static double tokens_per_update(const pl_session *session)
 }
 
 /* nanoGPT's count (after the PaLM paper): 6 N + 12 L H Q T per token. */
-static double flops_per_update(const pl_session *session)
+double pl_train_view_flops(const pl_session *session)
 {
     const pl_shape *s = &session->run.shape;
     double per_token = 6.0 * (double)pl_param_count_nanogpt(s) +
@@ -47,6 +48,25 @@ static double peak_flops(const pl_session *session)
                                 session->run.gpt.layout.dtype);
 }
 
+/* How far the run is, for those who look at its folder. */
+static void tell(const pl_train_view *view, pl_phase phase, uint64_t step,
+                 double share, double tokens_per_second)
+{
+    pl_notes_tell(
+        view->notes,
+        &(pl_notes_now){
+            .phase = phase,
+            .step = step,
+            .max_iters = (uint64_t)view->session->run.config->max_iters,
+            .share = share,
+            .tokens_per_second = tokens_per_second,
+            .seconds_left = view->mean_ms > 0.0 ? seconds_left(view, step)
+                                                : -1.0,
+            .mfu = pl_mfu_share(&view->mfu),
+            .peak_flops = view->mfu.peak_flops,
+        });
+}
+
 static void updated(void *context, const pl_update_event *event)
 {
     pl_train_view *view = context;
@@ -60,6 +80,8 @@ static void updated(void *context, const pl_update_event *event)
     if (pl_mfu_wants_probe(&view->mfu))
         pl_mfu_probed(&view->mfu, peak_flops(session));
     const double share = pl_mfu_share(&view->mfu);
+    tell(view, PL_PHASE_TRAIN, event->step + 1, 0.0,
+         tokens_per_update(session) / (event->step_ms * 1e-3));
     if (event->diverged)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "iteration %llu: the gradients are not finite, the weights "
@@ -101,6 +123,8 @@ static void updating(void *context, const pl_progress *progress)
 {
     pl_train_view *view = context;
     double now;
+    tell(view, PL_PHASE_TRAIN, progress->step, progress->share,
+         progress->tokens_per_second);
     if (!is_due(view, &view->update_began, &now))
         return;
     pl_term_progress(
@@ -129,6 +153,8 @@ static void evaluating(void *context, pl_split split,
     double now, share = 0.5 * progress->share;
     if (split == PL_SPLIT_VAL)
         share += 0.5;
+    tell(view, PL_PHASE_EVAL, progress->step, share,
+         progress->tokens_per_second);
     if (!is_due(view, &view->eval_began, &now))
         return;
     pl_term_progress(
@@ -172,10 +198,48 @@ static void saving(void *context, uint64_t step)
 {
     const pl_train_view *view = context;
     char name[PL_OUTDIR_NAME_BYTES];
+    tell(view, PL_PHASE_SAVE, step, 0.0, 0.0);
     pl_outdir_name(name, step);
     pl_term_clear();
     pl_term_print("saving checkpoint to %s/%s\n",
                   view->session->run.outdir.path, name);
+    fflush(stdout);
+}
+
+static void sampling(void *context, const pl_progress *progress)
+{
+    pl_train_view *view = context;
+    double now;
+    tell(view, PL_PHASE_SAMPLE, progress->step,
+         progress->total ? (double)progress->done / (double)progress->total
+                         : 0.0,
+         progress->tokens_per_second);
+    if (is_due(view, &view->sample_began, &now))
+        pl_term_progress("sampling: %llu of %llu tokens, %.0f tok/s, %s left",
+                         (unsigned long long)progress->done,
+                         (unsigned long long)progress->total,
+                         progress->tokens_per_second,
+                         pl_units_duration(progress->seconds_left).text);
+}
+
+/* The beginning of a text, on one line: the whole is in samples.jsonl. */
+static void sampled(void *context, const pl_sample_event *event)
+{
+    enum { PROMPT = 32, SHOWN = 160 };
+    pl_train_view *view = context;
+    const size_t prompt = pl_utf8_whole_bytes(
+        event->prompt,
+        event->prompt_bytes < PROMPT ? event->prompt_bytes : PROMPT);
+    const size_t shown = pl_utf8_whole_bytes(
+        event->text, event->text_bytes < SHOWN ? event->text_bytes : SHOWN);
+    view->sample_began = 0.0;
+    pl_term_clear();
+    printf("sample %llu.%zu: ", (unsigned long long)event->step,
+           event->index + 1);
+    pl_term_put(event->prompt, prompt);
+    printf("%s|", prompt < event->prompt_bytes ? "..." : "");
+    pl_term_put(event->text, shown);
+    printf("%s\n", shown < event->text_bytes ? "..." : "");
     fflush(stdout);
 }
 
@@ -189,13 +253,15 @@ static int stop(void *context)
                                : PL_STOP_SOON;
 }
 
-pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
+pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session,
+                                pl_notes *notes)
 {
     *view = (pl_train_view){
         .session = session,
+        .notes = notes,
         .began_step = session->run.step,
         .began = pl_clock_seconds(),
-        .mfu = pl_mfu_make(flops_per_update(session),
+        .mfu = pl_mfu_make(pl_train_view_flops(session),
                            tokens_per_update(session) *
                                pl_bench_train_flops(&session->run.shape)),
     };
@@ -208,6 +274,8 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
         .evaluated = evaluated,
         .evaluating = evaluating,
         .saving = saving,
+        .sampling = sampling,
+        .sampled = sampled,
         .stop = stop,
         .patience_seconds = 2.0,
     };

@@ -56,6 +56,13 @@ static pl_status argument_key(pl_lexer *lexer, unsigned commands, pl_key *out,
     return PL_OK;
 }
 
+/* A list of texts is told from a text by its first character. */
+static bool is_list(const pl_lexer *lexer)
+{
+    return lexer->at < lexer->bytes &&
+           (lexer->text[lexer->at] == '[' || lexer->text[lexer->at] == '(');
+}
+
 /* nanoGPT's rule: a literal if it reads as one, otherwise the text itself.
  * Where a string is expected only a string literal counts as one, so that
  * --start=42 is a text. */
@@ -122,7 +129,8 @@ pl_status pl_config_override(pl_config *cfg, const char *argument,
         return status;
     size_t at = parser.lexer.at;
     pl_key_type type = pl_key_row(key)->type;
-    bool text = pl_key_is_text(key) || type == PL_TYPE_IGNORED;
+    bool text = pl_key_is_text(key) || type == PL_TYPE_IGNORED ||
+                (type == PL_TYPE_TEXTS && !is_list(&parser.lexer));
     parser.names = text ? PL_NAMES_NONE : PL_NAMES_KEYS;
     status = text ? argument_text(&parser, type, &value, err)
                   : argument_value(&parser, key, &value, err);

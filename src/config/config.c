@@ -40,6 +40,10 @@ pl_config pl_config_make_default(void)
         case PL_TYPE_TEXT:
             *(const char **)to = row->standard.text;
             break;
+        case PL_TYPE_TEXTS:
+            *(pl_texts *)to = (pl_texts){ .text = row->standard.text,
+                                          .count = 1 };
+            break;
         case PL_TYPE_CHOICE:
             *(int *)to = row->standard.choice;
             break;
@@ -88,7 +92,8 @@ static void hint(pl_key key, const pl_value *value, char *text, size_t size)
     else if (row->type == PL_TYPE_FLAG && value->kind == PL_VALUE_INT &&
              (value->whole == 0 || value->whole == 1))
         snprintf(text, size, "write %s", value->whole ? "True" : "False");
-    else if (pl_key_is_text(key) && value->kind != PL_VALUE_NONE)
+    else if ((pl_key_is_text(key) || row->type == PL_TYPE_TEXTS) &&
+             value->kind != PL_VALUE_NONE)
         snprintf(text, size, "write it in quotes");
     else if (value->kind == PL_VALUE_TEXT &&
              (looks_like_number(value->text) ||
@@ -221,6 +226,36 @@ static pl_status set_text(void *to, pl_key key, const pl_value *value,
     return PL_OK;
 }
 
+static pl_status set_texts(pl_texts *to, pl_key key, const pl_value *value,
+                           pl_error *err)
+{
+    const pl_key_info *row = pl_key_row(key);
+    if (value->kind == PL_VALUE_TEXT) {
+        *to = (pl_texts){ .text = value->text, .count = 1 };
+        return PL_OK;
+    }
+    if (value->kind != PL_VALUE_LIST)
+        return wrong_type(row, key, value, err);
+    if (value->count == 0)
+        return pl_fail(err, PL_E_CONFIG, "%s: the list is empty", row->name);
+    for (size_t i = 0; i < value->count; i++) {
+        char found[PL_VALUE_BRIEF_BYTES];
+        pl_value_brief(&value->items[i], found);
+        if (value->items[i].kind != PL_VALUE_TEXT)
+            return pl_fail(err, PL_E_CONFIG,
+                           "%s: item %zu of the list is %s, which is no string",
+                           row->name, i + 1, found);
+    }
+    *to = (pl_texts){ .list = value->items, .count = value->count };
+    return PL_OK;
+}
+
+const char *pl_texts_at(const pl_texts *texts, size_t at)
+{
+    PL_CHECK(at < texts->count);
+    return texts->list ? texts->list[at].text : texts->text;
+}
+
 static pl_status set_ignored(pl_ignored *to, const pl_value *value,
                              pl_heap *heap, pl_error *err)
 {
@@ -260,6 +295,9 @@ pl_status pl_config_set(pl_config *cfg, pl_key key, const pl_value *value,
     case PL_TYPE_DEVICE:
         status = set_text(to, key, value, err);
         break;
+    case PL_TYPE_TEXTS:
+        status = set_texts(to, key, value, err);
+        break;
     case PL_TYPE_LEVELS:
         status = set_levels(to, key, value, err);
         break;
@@ -286,6 +324,12 @@ static pl_value levels_value(const pl_checkpointing *from)
         break;
     }
     return pl_value_flag(from->kind == PL_CHECKPOINTING_ON);
+}
+
+static pl_value texts_value(const pl_texts *from)
+{
+    return from->list ? pl_value_list(from->list, from->count)
+                      : pl_value_text(from->text);
 }
 
 const char *pl_config_word(const pl_config *cfg, pl_key key)
@@ -318,6 +362,8 @@ pl_value pl_config_get(const pl_config *cfg, pl_key key)
     case PL_TYPE_CHOICE:
     case PL_TYPE_DEVICE:
         return pl_value_text(pl_config_word(cfg, key));
+    case PL_TYPE_TEXTS:
+        return texts_value(from);
     case PL_TYPE_LEVELS:
         return levels_value(from);
     case PL_TYPE_IGNORED:

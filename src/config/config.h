@@ -34,6 +34,16 @@ typedef struct pl_checkpointing {
     size_t count;           /* of LIST: n_layer, after pl_config_check */
 } pl_checkpointing;
 
+/* sample_prompts: one text, or a list of them. */
+typedef struct pl_texts {
+    const char *text;     /* of one */
+    const pl_value *list; /* of a list: texts; else NULL */
+    size_t count;         /* how many there are */
+} pl_texts;
+
+/* Text number `at` < count. */
+const char *pl_texts_at(const pl_texts *texts, size_t at);
+
 /* device: what was asked for, and how that was written. */
 typedef struct pl_device_wish {
     pl_device_choice kind;
@@ -64,6 +74,7 @@ typedef struct pl_config_origin {
 #define PL_FIELD_FLOAT(key)    double
 #define PL_FIELD_FLAG(key)     bool
 #define PL_FIELD_TEXT(key)     const char *
+#define PL_FIELD_TEXTS(key)    pl_texts
 #define PL_FIELD_CHOICE(key)   pl_##key##_choice
 #define PL_FIELD_DEVICE(key)   pl_device_wish
 #define PL_FIELD_LEVELS(key)   pl_checkpointing

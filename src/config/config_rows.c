@@ -28,6 +28,10 @@
     {                                                                          \
         .text = (value)                                                        \
     }
+#define PL_DEFAULT_TEXTS(value)                                                \
+    {                                                                          \
+        .text = (value)                                                        \
+    }
 #define PL_DEFAULT_CHOICE(value)                                               \
     {                                                                          \
         .choice = (value)                                                      \
@@ -57,6 +61,7 @@
 #define PL_WORDS_FLOAT(key)
 #define PL_WORDS_FLAG(key)
 #define PL_WORDS_TEXT(key)
+#define PL_WORDS_TEXTS(key)
 #define PL_WORDS_CHOICE(key) PL_CHOICE_WORDS(key)
 #define PL_WORDS_DEVICE(key) PL_CHOICE_WORDS(key)
 #define PL_WORDS_LEVELS(key)
@@ -70,6 +75,7 @@ PL_CONFIG_TABLE(PL_KEY_WORDS)
 #define PL_LIST_FLOAT(key)    NULL
 #define PL_LIST_FLAG(key)     NULL
 #define PL_LIST_TEXT(key)     NULL
+#define PL_LIST_TEXTS(key)    NULL
 #define PL_LIST_CHOICE(key)   words_of_##key
 #define PL_LIST_DEVICE(key)   words_of_##key
 #define PL_LIST_LEVELS(key)   NULL
@@ -101,6 +107,7 @@ static const char *const titles[PL_GROUP_COUNT] = {
     [PL_GROUP_EVAL] = "Evaluation",
     [PL_GROUP_MACHINE] = "Machine",
     [PL_GROUP_SAMPLE] = "Sampling",
+    [PL_GROUP_SERVER] = "Serving",
     [PL_GROUP_PREPARE] = "Preparing text",
     [PL_GROUP_OUTPUT] = "What is written",
     [PL_GROUP_CONSENT] = "Allowed for once",
@@ -169,6 +176,7 @@ size_t pl_key_commands(pl_key key, char *text, size_t size)
         { PL_FOR_TOKENIZE, "tokenize" }, { PL_FOR_INSPECT, "inspect" },
         { PL_FOR_EXPLAIN, "explain" },   { PL_FOR_BENCH, "bench" },
         { PL_FOR_EXPORT, "export" },     { PL_FOR_IMPORT, "import" },
+        { PL_FOR_LIVE, "live" },         { PL_FOR_SERVE, "serve" },
     };
     enum { COUNT = sizeof names / sizeof names[0] };
     unsigned commands = pl_key_row(key)->commands;
@@ -275,6 +283,8 @@ size_t pl_key_takes(pl_key key, char *text, size_t size)
         return choices_text(row->choices, text, size);
     case PL_TYPE_TEXT:
         return (size_t)snprintf(text, size, "a string");
+    case PL_TYPE_TEXTS:
+        return (size_t)snprintf(text, size, "a string or a list of strings");
     case PL_TYPE_LEVELS:
         return (size_t)snprintf(text, size,
                                 "True, False, a level from 0 to %d, or a list "

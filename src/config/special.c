@@ -34,9 +34,19 @@ bool pl_config_states_host_memory(const pl_config *cfg)
     return !is(cfg->host_memory, "auto");
 }
 
-const char *pl_config_start_file(const pl_config *cfg)
+static const char *file_of(const char *text)
 {
     static const char mark[] = "FILE:";
     const size_t bytes = sizeof mark - 1;
-    return strncmp(cfg->start, mark, bytes) == 0 ? cfg->start + bytes : NULL;
+    return strncmp(text, mark, bytes) == 0 ? text + bytes : NULL;
+}
+
+const char *pl_config_start_file(const pl_config *cfg)
+{
+    return file_of(cfg->start);
+}
+
+const char *pl_config_prompt_file(const pl_config *cfg, size_t at)
+{
+    return file_of(pl_texts_at(&cfg->sample_prompts, at));
 }

@@ -31,5 +31,7 @@ bool pl_config_states_host_memory(const pl_config *cfg);
 
 /* start: the file that it is read from ('FILE:path'), or NULL. */
 const char *pl_config_start_file(const pl_config *cfg);
+/* The same of one of sample_prompts. */
+const char *pl_config_prompt_file(const pl_config *cfg, size_t at);
 
 #endif

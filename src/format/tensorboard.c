@@ -8,8 +8,9 @@
 enum {
     HEAD_BYTES = 12, /* length and its checksum */
     TAIL_BYTES = 4,
-    /* of one record of ours: a summary's tag and the rest of it */
-    MOST_RECORD_BYTES = PL_TENSORBOARD_TAG_BYTES + 96,
+    /* of one record of ours: a summary's tag, a text and the rest of it */
+    MOST_RECORD_BYTES = PL_TENSORBOARD_TAG_BYTES + PL_TENSORBOARD_TEXT_BYTES +
+                        128,
 };
 
 static const char version[] = "brain.Event:2";
@@ -66,12 +67,16 @@ static void put_varint(message *m, uint64_t value)
     put_byte(m, (unsigned)value);
 }
 
-static void put_text(message *m, const char *text)
+static void put_bytes(message *m, const char *text, size_t bytes)
 {
-    size_t bytes = strlen(text);
     put_varint(m, bytes);
     for (size_t i = 0; i < bytes; i++)
         put_byte(m, (unsigned char)text[i]);
+}
+
+static void put_text(message *m, const char *text)
+{
+    put_bytes(m, text, strlen(text));
 }
 
 static void put_head(message *m, double wall_time)
@@ -122,6 +127,51 @@ static void put_scalar(message *m, const char *tag, int64_t step,
     put_text(m, tag);
     put_byte(m, 2 << 3 | 5); /* simple_value: 32 bits */
     put_fixed(m, bits, 4);
+    seal(m);
+}
+
+static size_t varint_bytes(uint64_t value)
+{
+    size_t bytes = 1;
+    for (; value >= 0x80; value >>= 7)
+        bytes++;
+    return bytes;
+}
+
+/* Key, length and content of a field. */
+static size_t field_bytes(size_t bytes)
+{
+    return 1 + varint_bytes(bytes) + bytes;
+}
+
+static void put_string(message *m, const char *tag, int64_t step,
+                       double wall_time, const char *text, size_t bytes)
+{
+    /* dtype: a string; shape: one element */
+    static const char kind[] = { 1 << 3,     7, 2 << 3 | 2, 4,
+                                 2 << 3 | 2, 2, 1 << 3,     1 };
+    static const char plugin[] = { 1 << 3 | 2, 6,   1 << 3 | 2, 4,
+                                   't',        'e', 'x',        't' };
+    const size_t tensor = sizeof kind + field_bytes(bytes);
+    const size_t value = field_bytes(strlen(tag)) + field_bytes(tensor) +
+                         field_bytes(sizeof plugin);
+    put_head(m, wall_time);
+    put_byte(m, 2 << 3 | 0); /* step: varint */
+    put_varint(m, (uint64_t)step);
+    put_byte(m, 5 << 3 | 2); /* summary */
+    put_varint(m, field_bytes(value));
+    put_byte(m, 1 << 3 | 2); /* value */
+    put_varint(m, value);
+    put_byte(m, 1 << 3 | 2); /* tag */
+    put_text(m, tag);
+    put_byte(m, 8 << 3 | 2); /* tensor */
+    put_varint(m, tensor);
+    for (size_t i = 0; i < sizeof kind; i++)
+        put_byte(m, (unsigned char)kind[i]);
+    put_byte(m, 8 << 3 | 2); /* string_val */
+    put_bytes(m, text, bytes);
+    put_byte(m, 9 << 3 | 2); /* metadata */
+    put_bytes(m, plugin, sizeof plugin);
     seal(m);
 }
 
@@ -325,6 +375,19 @@ pl_status pl_tensorboard_flush(pl_tensorboard *events, pl_error *err)
     return PL_OK;
 }
 
+/* A record waits in the buffer. */
+static pl_status keep(pl_tensorboard *events, const message *m, pl_error *err)
+{
+    if (m->used > PL_TENSORBOARD_BUFFER_BYTES - events->used) {
+        pl_status status = pl_tensorboard_flush(events, err);
+        if (status)
+            return status;
+    }
+    memcpy(events->buffer + events->used, m->bytes, m->used);
+    events->used += m->used;
+    return PL_OK;
+}
+
 pl_status pl_tensorboard_scalar(pl_tensorboard *events, const char *tag,
                                 int64_t step, double wall_time, float value,
                                 pl_error *err)
@@ -332,14 +395,18 @@ pl_status pl_tensorboard_scalar(pl_tensorboard *events, const char *tag,
     message m;
     PL_CHECK(strlen(tag) < PL_TENSORBOARD_TAG_BYTES && step >= 0);
     put_scalar(&m, tag, step, wall_time, value);
-    if (m.used > PL_TENSORBOARD_BUFFER_BYTES - events->used) {
-        pl_status status = pl_tensorboard_flush(events, err);
-        if (status)
-            return status;
-    }
-    memcpy(events->buffer + events->used, m.bytes, m.used);
-    events->used += m.used;
-    return PL_OK;
+    return keep(events, &m, err);
+}
+
+pl_status pl_tensorboard_text(pl_tensorboard *events, const char *tag,
+                              int64_t step, double wall_time, const char *text,
+                              size_t bytes, pl_error *err)
+{
+    message m;
+    PL_CHECK(strlen(tag) < PL_TENSORBOARD_TAG_BYTES && step >= 0 &&
+             bytes <= PL_TENSORBOARD_TEXT_BYTES);
+    put_string(&m, tag, step, wall_time, text, bytes);
+    return keep(events, &m, err);
 }
 
 pl_status pl_tensorboard_close(pl_tensorboard *events, pl_error *err)

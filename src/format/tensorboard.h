@@ -1,9 +1,11 @@
-/* tensorboard.h: TensorBoard's event files, scalars only.
+/* tensorboard.h: TensorBoard's event files: scalars, and texts.
  *
  * A file is a list of records: u64 length, u32 masked CRC-32C of those 8
  * bytes, the message, u32 masked CRC-32C of it; all little-endian. A message
  * is a protobuf Event: 1 wall_time (double), 2 step, 3 file_version (the first
- * record: "brain.Event:2"), 5 summary { 1 value { 1 tag, 2 simple_value } }.
+ * record: "brain.Event:2"), 5 summary { 1 value { 1 tag, 2 simple_value } }. A
+ * text has in place of the number 8 tensor { 1 dtype, 2 shape, 8 string_val }
+ * and 9 metadata { 1 plugin_data { 1 plugin_name "text" } }.
  * TensorBoard reads files that have "tfevents" in their name, and a file that
  * grows, up to the last whole record.
  *
@@ -23,7 +25,8 @@
 
 enum {
     PL_TENSORBOARD_BUFFER_BYTES = 16 * 1024,
-    PL_TENSORBOARD_TAG_BYTES = 128, /* with its zero */
+    PL_TENSORBOARD_TAG_BYTES = 128,   /* with its zero */
+    PL_TENSORBOARD_TEXT_BYTES = 2048, /* the longest text */
     PL_TENSORBOARD_FIRST_BYTES =
         40, /* of the record that every file begins with */
 };
@@ -32,8 +35,12 @@ enum {
  * (16), time (9), step (11), summary (3), value (3), tag (3), number (5). */
 #define PL_TENSORBOARD_MOST_BYTES(bytes) (16 + 9 + 11 + 3 + 3 + 3 + (bytes) + 5)
 
-#define PL_TENSORBOARD_KEEP_ALL          UINT64_MAX
-#define PL_TENSORBOARD_KEEP_NONE         ((uint64_t)0)
+/* Likewise a text: what surrounds it takes less than a scalar does twice. */
+#define PL_TENSORBOARD_MOST_TEXT(bytes)                                        \
+    (2 * PL_TENSORBOARD_MOST_BYTES(bytes) + PL_TENSORBOARD_TEXT_BYTES)
+
+#define PL_TENSORBOARD_KEEP_ALL  UINT64_MAX
+#define PL_TENSORBOARD_KEEP_NONE ((uint64_t)0)
 
 typedef struct pl_tensorboard {
     pl_file file;
@@ -67,6 +74,13 @@ PL_MUST_CHECK pl_status pl_tensorboard_scalar(pl_tensorboard *events,
                                               const char *tag, int64_t step,
                                               double wall_time, float value,
                                               pl_error *err);
+
+/* A text of at most PL_TENSORBOARD_TEXT_BYTES bytes of UTF-8, which TensorBoard
+ * reads as Markdown. Likewise. */
+PL_MUST_CHECK pl_status pl_tensorboard_text(pl_tensorboard *events,
+                                            const char *tag, int64_t step,
+                                            double wall_time, const char *text,
+                                            size_t bytes, pl_error *err);
 
 /* Hands what waits to the system; on failure it goes on waiting. */
 PL_MUST_CHECK pl_status pl_tensorboard_flush(pl_tensorboard *events,

@@ -2,6 +2,7 @@
 #ifndef PL_STORE_EVENTS_H
 #define PL_STORE_EVENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* After an update. */
@@ -37,5 +38,17 @@ typedef struct pl_eval_event {
     pl_eval train, val;
     int improved;
 } pl_eval_event;
+
+/* After a training has gone on from a prompt. */
+typedef struct pl_sample_event {
+    uint64_t step;
+    size_t index, count; /* which prompt, from 0, and of how many */
+    const char *prompt;  /* both as they are, perhaps no UTF-8 */
+    const char *text;    /* without the prompt */
+    size_t prompt_bytes, text_bytes;
+    size_t tokens;
+    size_t line_bytes; /* what it may take in samples.jsonl */
+    int is_cut;        /* the text ends too early: it took too many bytes */
+} pl_sample_event;
 
 #endif

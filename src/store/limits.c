@@ -7,9 +7,10 @@
 #include <inttypes.h>
 
 enum {
-    /* metrics.jsonl and TensorBoard's stay open; a save copies the first, from
-     * one file to another, which is the most it has open at once */
-    OPEN_FILES = 2 + 2,
+    /* metrics.jsonl, samples.jsonl and TensorBoard's stay open; a save copies
+     * the first, from one file to another, which is the most it has open at
+     * once */
+    OPEN_FILES = 3 + 2,
 };
 
 static pl_status check_size(pl_run *run, pl_error *err)
@@ -25,8 +26,10 @@ static pl_status check_size(pl_run *run, pl_error *err)
             "the limit (ulimit -f unlimited)",
             name, pl_units_exact(bytes).text, pl_units_exact(limit).text);
     const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(run->config);
-    const uint64_t most = metrics.lines > metrics.events ? metrics.lines
-                                                         : metrics.events;
+    uint64_t most = metrics.lines > metrics.events ? metrics.lines
+                                                   : metrics.events;
+    if (metrics.samples > most)
+        most = metrics.samples;
     if (most > limit)
         pl_log_say(run->log, PL_LOG_WARN,
                    "this process may write files of at most %s (ulimit -f), "

@@ -2,11 +2,15 @@
  * when a run is resumed. */
 #include "store/metrics.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Of the tags of texts: a number follows. */
+#define SAMPLE_TAG "sample/"
 
 /* ---- sizes ---- */
 
@@ -24,18 +28,22 @@ enum {
     EVAL_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_EVAL(WIDTH),
     UPDATE_EVENTS_BYTES = 0 PL_METRICS_OF_UPDATE(EVENT),
     EVAL_EVENTS_BYTES = 0 PL_METRICS_OF_EVAL(EVENT),
+    SAMPLE_EVENT_BYTES = PL_TENSORBOARD_MOST_TEXT(sizeof SAMPLE_TAG "99"),
 };
 
 _Static_assert((int)UPDATE_BYTES <= (int)PL_THIN_LINE_BYTES &&
                    (int)EVAL_BYTES <= (int)PL_THIN_LINE_BYTES,
                "the copy has room for the longest line");
 
-pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals)
+pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals,
+                                       pl_samples_most samples)
 {
     return (pl_metrics_bytes){
         .lines = UPDATE_BYTES * updates + EVAL_BYTES * evals,
         .events = PL_TENSORBOARD_FIRST_BYTES + UPDATE_EVENTS_BYTES * updates +
-                  EVAL_EVENTS_BYTES * evals,
+                  EVAL_EVENTS_BYTES * evals +
+                  SAMPLE_EVENT_BYTES * samples.lines,
+        .samples = samples.bytes,
         .copy = pl_thin_most_bytes(updates, evals),
     };
 }
@@ -49,7 +57,19 @@ static int is_past(const void *context, uint64_t step, const char *tag)
     if (step != past->step)
         return step < past->step;
 #define IS(name, value) || strcmp(tag, name) == 0
+    if (strncmp(tag, SAMPLE_TAG, sizeof SAMPLE_TAG - 1) == 0)
+        return past->sampled;
     return past->evaluated && (0 PL_METRICS_OF_EVAL(IS));
+}
+
+/* Cuts samples.jsonl, and says in `past` what that leaves of its step. */
+static pl_status open_samples(pl_metrics *metrics, const char *out_dir,
+                              pl_metrics_past *past, pl_error *err)
+{
+    pl_status status = pl_samples_open(&metrics->samples, out_dir, past->step,
+                                       past->samples, metrics->log, err);
+    past->sampled = metrics->samples.step == past->step;
+    return status;
 }
 
 pl_status pl_metrics_open(pl_metrics *metrics, const char *out_dir,
@@ -57,19 +77,23 @@ pl_status pl_metrics_open(pl_metrics *metrics, const char *out_dir,
                           const pl_log *log, pl_heap *heap, pl_error *err)
 {
     char path[PL_PATH_BYTES];
+    pl_metrics_past known = past ? *past : (pl_metrics_past){ 0 };
     *metrics = (pl_metrics)PL_METRICS_CLOSED;
     metrics->log = log;
+    metrics->samples.log = log;
     metrics->evaluated_step = past && past->evaluated ? past->step : UINT64_MAX;
     pl_status status = pl_metrics_open_thin(metrics, folder, past, heap, err);
     if (!status)
         status = pl_path_join(path, out_dir, PL_METRICS_NAME, err);
     if (!status)
         status = pl_metrics_open_lines(metrics, path, past, err);
+    if (!status && past)
+        status = open_samples(metrics, out_dir, &known, err);
     if (!status)
         status = pl_path_join(path, out_dir, PL_TENSORBOARD_NAME, err);
     if (!status)
         status = pl_tensorboard_open_past(&metrics->events, path,
-                                          past ? is_past : NULL, past,
+                                          past ? is_past : NULL, &known,
                                           pl_clock_date(), err);
     if (status)
         pl_metrics_close(metrics);
@@ -80,6 +104,7 @@ void pl_metrics_close(pl_metrics *metrics)
 {
     pl_error ignored;
     pl_file_abandon(&metrics->file);
+    pl_samples_close(&metrics->samples);
     if (metrics->events.file.fd >= 0) {
         pl_status status = pl_tensorboard_close(&metrics->events, &ignored);
         (void)status; /* what could not be written was said before */
@@ -181,6 +206,55 @@ void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *e)
     metrics->evaluated_step = e->step;
 }
 
+/* Prompt and text as lines of code, since TensorBoard reads Markdown; what is
+ * too long for it is left out. */
+static size_t as_code(char out[PL_TENSORBOARD_TEXT_BYTES], const char *text,
+                      size_t bytes, size_t used)
+{
+    static const char indent[] = "\n    ", replacement[] = "\xef\xbf\xbd";
+    for (size_t at = 0; at < bytes;) {
+        const char *from = text + at;
+        uint32_t code;
+        int length = pl_utf8_decode(from, bytes - at, &code);
+        size_t width = length > 0 ? (size_t)length : sizeof replacement - 1;
+        at += length > 0 ? (size_t)length : 1;
+        if (length <= 0)
+            from = replacement;
+        if (length == 1 && code == '\n') {
+            from = indent;
+            width = sizeof indent - 1;
+        }
+        if (width > PL_TENSORBOARD_TEXT_BYTES - used)
+            break;
+        memcpy(out + used, from, width);
+        used += width;
+    }
+    return used;
+}
+
+static pl_status show_sample(pl_tensorboard *events, const pl_sample_event *e,
+                             pl_error *err)
+{
+    char tag[32], text[PL_TENSORBOARD_TEXT_BYTES];
+    size_t used = as_code(text, "\n", 1, 0);
+    used = as_code(text, e->prompt, e->prompt_bytes, used);
+    used = as_code(text, e->text, e->text_bytes, used);
+    snprintf(tag, sizeof tag, SAMPLE_TAG "%zu", e->index + 1);
+    pl_status status = pl_tensorboard_text(events, tag, (int64_t)e->step,
+                                           pl_clock_date(), text, used, err);
+    return status ? status : pl_tensorboard_flush(events, err);
+}
+
+void pl_metrics_sampled(pl_metrics *metrics, const char *out_dir,
+                        const pl_sample_event *event, char *memory)
+{
+    pl_error trouble = { 0 };
+    pl_samples_add(&metrics->samples, out_dir, event, memory);
+    if (metrics->events.file.fd >= 0 &&
+        show_sample(&metrics->events, event, &trouble))
+        complain(metrics, &trouble);
+}
+
 /* Whether a file is still at its place, which it is told. */
 static pl_status is_there(pl_file *file, const char *out_dir, const char *name,
                           char path[PL_PATH_BYTES], int *there, pl_error *err)
@@ -202,6 +276,7 @@ void pl_metrics_follow(pl_metrics *metrics, const char *out_dir, uint64_t step)
     int there = 0;
     if (!metrics->thin.text) /* it was never opened */
         return;
+    pl_samples_follow(&metrics->samples, out_dir);
     pl_status status = is_there(&metrics->file, out_dir, PL_METRICS_NAME, path,
                                 &there, &trouble);
     if (!status && !there) {
@@ -223,6 +298,7 @@ void pl_metrics_follow(pl_metrics *metrics, const char *out_dir, uint64_t step)
 void pl_metrics_sync(pl_metrics *metrics)
 {
     pl_error trouble = { 0 };
+    pl_samples_sync(&metrics->samples);
     if (metrics->file.fd >= 0 && pl_file_sync(&metrics->file, &trouble))
         complain(metrics, &trouble);
 }
@@ -234,5 +310,6 @@ pl_metrics_past pl_metrics_past_at(const pl_metrics *metrics, uint64_t step)
                               .evaluated = metrics->evaluated_step == step,
                               .lines = thin->lines,
                               .evals = thin->evals,
-                              .chain = thin->chain };
+                              .chain = thin->chain,
+                              .sampled = metrics->samples.step == step };
 }

@@ -1,6 +1,7 @@
-/* metrics.h: the numbers of a run as it goes, in out_dir/metrics.jsonl: a line
+/* metrics.h: what a run tells as it goes, in out_dir/metrics.jsonl: a line
  * for each update and for each evaluation, in order; and the same numbers for
- * TensorBoard, in out_dir/events.out.tfevents.plimsoll.
+ * TensorBoard, in out_dir/events.out.tfevents.plimsoll. Texts that a training
+ * writes on its way are in samples.jsonl (samples.h) and TensorBoard's, too.
  *
  *   {"step": 19, "loss": 2.31, "lr": 0.001, "grad_norm": 0.8, ...}
  *   {"step": 20, "train_loss": 2.3, "val_loss": 2.4, ...}
@@ -19,6 +20,7 @@
 #include "format/tensorboard.h"
 #include "store/events.h"
 #include "store/metrics_thin.h"
+#include "store/samples.h"
 
 #define PL_METRICS_NAME "metrics.jsonl"
 
@@ -43,6 +45,7 @@ typedef struct pl_metrics {
     uint64_t good_bytes; /* of it: whole lines */
     pl_tensorboard events;
     pl_thin thin;
+    pl_samples samples;
     uint64_t evaluated_step; /* whose numbers are there; UINT64_MAX: none's */
     const pl_log *log;
     int in_trouble; /* and it was said */
@@ -50,7 +53,8 @@ typedef struct pl_metrics {
 
 #define PL_METRICS_CLOSED                                                      \
     {                                                                          \
-        .file = PL_FILE_CLOSED, .events = {.file = PL_FILE_CLOSED }            \
+        .file = PL_FILE_CLOSED, .events = { .file = PL_FILE_CLOSED },          \
+        .samples = PL_SAMPLES_CLOSED                                           \
     }
 
 /* What a checkpoint knows of the lines before it. */
@@ -59,6 +63,8 @@ typedef struct pl_metrics_past {
     int evaluated; /* and so is the evaluation at it */
     uint64_t lines, evals;
     pl_hash_text chain; /* "": it has a copy of every line */
+    size_t samples;     /* that its run writes at `step`; its caller says it */
+    int sampled;        /* and which are there */
 } pl_metrics_past;
 
 /* Opens both: anew where `past` is NULL, else cut to what is past. Lines that
@@ -75,6 +81,10 @@ void pl_metrics_updated(pl_metrics *metrics, const pl_update_event *event);
 /* Nothing happens if that step's numbers are there already. */
 void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *event);
 
+/* A text: the line is made in `line`, PL_SAMPLES_LINE_BYTES. */
+void pl_metrics_sampled(pl_metrics *metrics, const char *out_dir,
+                        const pl_sample_event *event, char *line);
+
 /* Both are where `out_dir` is now: those that aren't there any more (it was
  * removed, or somebody took them) are begun again, as for a run that is resumed
  * at `step`. Allocates nothing. */
@@ -86,14 +96,16 @@ void pl_metrics_sync(pl_metrics *metrics);
 /* The past of a checkpoint at `step`. */
 pl_metrics_past pl_metrics_past_at(const pl_metrics *metrics, uint64_t step);
 
-/* How large the files can be after so many updates and evaluations, whatever
- * the numbers are. */
+/* How large the files can be after so many updates, evaluations and texts,
+ * whatever the numbers are. */
 typedef struct pl_metrics_bytes {
-    uint64_t lines;  /* metrics.jsonl */
-    uint64_t events; /* TensorBoard's */
-    uint64_t copy;   /* a checkpoint's metrics.jsonl */
+    uint64_t lines;   /* metrics.jsonl */
+    uint64_t events;  /* TensorBoard's */
+    uint64_t samples; /* samples.jsonl */
+    uint64_t copy;    /* a checkpoint's metrics.jsonl */
 } pl_metrics_bytes;
-pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals);
+pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals,
+                                       pl_samples_most samples);
 
 /* ---- for metrics_open.c ---- */
 

@@ -124,6 +124,8 @@ static pl_status check_room(const pl_outdir *outdir, pl_outdir_need need,
         status = take_off(outdir, PL_METRICS_NAME, &metrics, err);
     if (!status && use == PL_OUTDIR_RESUMED)
         status = take_off(outdir, PL_TENSORBOARD_NAME, &metrics, err);
+    if (!status && use == PL_OUTDIR_RESUMED)
+        status = take_off(outdir, PL_SAMPLES_NAME, &metrics, err);
     if (status)
         return status;
     want = have + 1 < want ? want - have : 1;

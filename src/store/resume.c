@@ -209,11 +209,13 @@ pl_status pl_resume_find(pl_resume *resume, pl_run *run, pl_error *err)
 pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
 {
     const pl_checkpoint_state *state = &resume->state;
+    pl_metrics_past past = state->metrics;
+    past.samples = pl_samples_due(run->config, state->step);
     pl_status status = pl_checkpoint_load(run, resume->folder, err);
     if (!status && run->purpose == PL_RUN_TRAINS)
         status = pl_metrics_open(&run->metrics, run->config->out_dir,
-                                 resume->folder, &state->metrics, run->log,
-                                 run->heap, err);
+                                 resume->folder, &past, run->log, run->heap,
+                                 err);
     if (status)
         return status;
     run->step = state->step;

@@ -14,6 +14,8 @@ typedef struct pl_sampling {
     double temperature; /* 0: the likeliest */
     size_t top_k;       /* 0: among all */
     uint32_t seed;
+    double top_p; /* among the likeliest that have this share together, and
+                   * those equal to the last of them; 0: among all */
 } pl_sampling;
 
 typedef struct pl_sampler {
@@ -23,6 +25,7 @@ typedef struct pl_sampler {
     size_t count, capacity;
     size_t cached;   /* tokens whose keys and values the cache holds */
     uint32_t sample; /* which text: part of the random numbers' key */
+    const pl_run_watch *watch; /* of its programs; may be NULL */
 } pl_sampler;
 
 /* Room for `capacity` tokens, from the session's heap. */
@@ -36,7 +39,8 @@ void pl_sampler_start(pl_sampler *sampler, uint32_t sample,
                       const int32_t *prompt, size_t count);
 
 /* The next token; it is appended. count < capacity. -1: the logits are not
- * finite, the weights are broken. */
+ * finite, the weights are broken. PL_E_STOPPED if the watch ended a program:
+ * the text can only be begun again. */
 PL_MUST_CHECK pl_status pl_sampler_next(pl_sampler *sampler, int32_t *token,
                                         pl_error *err);
 

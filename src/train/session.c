@@ -246,7 +246,10 @@ static pl_status open_surroundings(pl_session *session,
     status = pl_session_open_tokens(session, err);
     if (status)
         return status;
-    status = pl_session_check_tokens(session, machine, err);
+    if (writes)
+        status = pl_prompts_open(&session->prompts, &session->run, err);
+    if (!status)
+        status = pl_session_check_tokens(session, machine, err);
     /* before the plan, which may fail for this reason */
     if (!status && pl_config_beginning(config) == PL_BEGIN_MODEL)
         status = pl_vocabulary_check(&session->run, config->init_from, err);

@@ -5,6 +5,8 @@
 #include "model/schedule.h"
 #include "store/checkpoint.h"
 #include "train/pace.h"
+#include "train/preview.h"
+#include "train/trainer_looks.h"
 
 #include <math.h>
 #include <string.h>
@@ -385,49 +387,19 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     return PL_OK;
 }
 
-static const pl_program_id profiled[] = { PL_TRAIN, PL_ADD_GROUPS,
-                                          PL_UPDATE_WEIGHTS };
-
-static void profile(pl_session *session, int on)
-{
-    for (int i = 0; i < 3; i++) {
-        double *seconds = session->step_seconds[profiled[i]];
-        memset(seconds, 0,
-               session->run.gpt.graph.programs[profiled[i]].n_steps *
-                   sizeof *seconds);
-        pl_device_profile(session->run.device, profiled[i],
-                          on ? seconds : NULL);
-    }
-}
-
-/* What one update says of the machine: a look. */
-static void look_at_update(loop *l, const pl_load *from)
+/* Texts follow the checkpoint of their step, so that a stop finds it saved. A
+ * run that goes on from there has them already, or writes all of them. */
+static pl_status sample(loop *l, pl_error *err)
 {
     pl_session *session = l->session;
-    const pl_gpt_layout *layout = &session->run.gpt.layout;
-    const double batches = (double)layout->batches,
-                 rounds = batches * (double)(layout->batch / layout->micro),
-                 carries = pl_cost_carries(&session->run.gpt);
-    const pl_load to = pl_machine_load(&session->machine);
-    pl_observed seen = { .least_seconds = 0.0 };
-    pl_cost_observe(&seen, &session->run.gpt, PL_TRAIN,
-                    session->step_seconds[PL_TRAIN], rounds, batches);
-    pl_cost_observe(&seen, &session->run.gpt, PL_ADD_GROUPS,
-                    session->step_seconds[PL_ADD_GROUPS], carries, carries);
-    pl_cost_observe(&seen, &session->run.gpt, PL_UPDATE_WEIGHTS,
-                    session->step_seconds[PL_UPDATE_WEIGHTS], 1.0, 1.0);
-    pl_looks_add(&l->looks, &seen, pl_load_quiet(from, &to));
-}
-
-/* What the looks say of the machine, for this run and the next. A cache that
- * can't be written is not worth a word. */
-static void learn_rates(loop *l)
-{
-    pl_session *session = l->session;
-    pl_machine_learn(&session->machine, &l->looks);
-    pl_status kept = pl_machine_remember(&session->machine, session->run.text,
-                                         PL_RUN_TEXT_BYTES, NULL);
-    (void)kept;
+    const pl_listener *listener = l->listener;
+    const pl_preview_watch watch = { .context = listener->context,
+                                     .progress = listener->sampling,
+                                     .sampled = listener->sampled,
+                                     .stop = listener->stop };
+    return session->run.purpose == PL_RUN_TRAINS
+               ? pl_preview_write(session, &watch, err)
+               : PL_OK;
 }
 
 static pl_status give_up(const loop *l, const pl_update_event *event,
@@ -459,18 +431,18 @@ static pl_status update(loop *l, pl_error *err)
     pl_update_event event;
     pl_load from = { 0 };
     if (looks) {
-        profile(l->session, 1);
+        pl_trainer_profile(l->session, 1);
         from = pl_machine_load(&l->session->machine);
     }
     pl_status status = update_weights(l->session, l->listener, &event, err);
     if (looks && !status)
-        look_at_update(l, &from);
+        pl_trainer_look(l->session, &l->looks, &from);
     if (looks)
-        profile(l->session, 0);
+        pl_trainer_profile(l->session, 0);
     if (status)
         return status;
     if (++l->updates == PROFILE_TO)
-        learn_rates(l);
+        pl_trainer_learn(l->session, &l->looks);
     pl_metrics_updated(&l->session->run.metrics, &event);
     if (l->listener->updated)
         l->listener->updated(l->listener->context, &event);
@@ -502,6 +474,9 @@ static pl_status run(loop *l, pl_error *err)
             return status;
         if (is_due(l, seen))
             save_if_possible(l);
+        status = sample(l, err);
+        if (status)
+            return status;
         if (session->run.purpose != PL_RUN_TRAINS ||
             session->run.step >= (uint64_t)config->max_iters)
             return PL_OK;

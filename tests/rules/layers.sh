@@ -20,7 +20,7 @@ awk -v src="$src" '
 BEGIN {
     n = split("base=0 config=1 plan=1 kernels=1 text=1 comm=1 " \
               "device=2 data=2 model=3 format=3 explain=3 " \
-              "store=4 advise=4 train=5 cli=6",
+              "store=4 advise=4 train=5 web=6 cli=7",
               row, " ")
     for (i = 1; i <= n; i++) {
         split(row[i], pair, "=")

@@ -72,6 +72,11 @@ static const struct other {
     [PL_KEY_host_memory] = { "900MB", NULL },
     [PL_KEY_fit] = { "auto", NULL },
     [PL_KEY_grad_checkpoint] = { "[3, 2]", NULL },
+    [PL_KEY_sample_interval] = { NULL, "its data has no text: cli/samples.sh" },
+    [PL_KEY_sample_prompts] = { NULL, "likewise" },
+    [PL_KEY_max_new_tokens] = { "3", NULL },
+    [PL_KEY_temperature] = { "0.5", NULL },
+    [PL_KEY_top_k] = { "5", NULL },
     [PL_KEY_allow_other_tokenizer] = { "True", NULL },
     [PL_KEY_allow_other_arithmetic] = { "True", NULL },
 };
