@@ -125,6 +125,13 @@ timeless() {
 cmp <(timeless alone/metrics.jsonl) <(timeless watched/metrics.jsonl)
 cmp alone/samples.jsonl watched/samples.jsonl
 
+# ---- a token that a config file has stays there ----
+
+echo "token = 'secret-token'" >token.py
+expect 0 "$PLIMSOLL" train token.py --dataset=t "${tiny[@]}" --max_iters=2 \
+    --out_dir=token
+! grep -r secret token || fail "the token is in the run's folder"
+
 # ---- whoever dies ----
 
 slow=("${run[@]}" --max_iters=100000)
