@@ -148,12 +148,17 @@ def it_can_be_heard(browser):
     assert count_of(browser, "#token[aria-live=polite]") == 1
 
 
-def quiet(browser, address):
+def nobody_else_is_asked(browser, address):
     asked = requests_of(browser)
     others = [url for url in asked if not url.startswith(
         (address.split("?")[0], "data:", "chrome:", "about:"))]
     assert asked and not others, others
-    assert not complaints_of(browser)
+
+
+def quiet(browser, address):
+    nobody_else_is_asked(browser, address)
+    complaints = complaints_of(browser)
+    assert not complaints, complaints
 
 
 def what_is_wrong_is_said(browser):
@@ -169,12 +174,12 @@ def a_token_lets_in(browser, work):
     server = Program(work, "serve", NAME, "--port=0", "--token=secret-token-1")
     address = server.address()
     browser.get(address.split("?")[0])
-    complaints_of(browser)  # of the refusal
+    assert "token is missing" in text_of(browser, "body")
     it_says_which_model(browser, address)
     fill(browser, "prompt", "<script>")
     browser.find_element(By.ID, "write").click()
     wait_for_end(browser)
-    quiet(browser, address)
+    nobody_else_is_asked(browser, address)
     server.end()
 
 
@@ -202,6 +207,7 @@ def main(work):
         complaints_of(browser)
         a_token_lets_in(browser, work)
     finally:
+        Program.end_all()
         browser.quit()
     print("serve: the page is right in a browser")
 

@@ -5,6 +5,8 @@ set -eu
 . tests/support/cli.sh
 storm=$STORM
 work_on_disk
+disk=$PWD pid=
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null; rm -rf "$disk"' EXIT
 
 make_text >cats.txt
 expect 0 "$PLIMSOLL" tokenizer train --vocab_size=300 --out=bpe cats.txt
@@ -32,6 +34,7 @@ stop() {
     local got=0
     kill -INT "$pid"
     wait "$pid" || got=$?
+    pid=
     out=$(cat serve.log)
     [ "$got" -eq 130 ] || fail "the server ended with $got"$'\n'"$out"
 }
