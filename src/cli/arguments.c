@@ -120,9 +120,13 @@ static pl_status read_flag(const reader *r, const char *argument, int *taken,
         if (end == '=' && flags[i][bytes] != '=')
             return pl_fail(err, PL_E_USAGE, "%s takes no value: write %s alone",
                            flags[i], flags[i]);
+        const int is_path = end == '=' && flags[i][bytes + 1] == '\0';
         if (end == '=' && argument[bytes + 1] == '\0')
-            return pl_fail(err, PL_E_USAGE, "%s names no folder", argument);
-        if (end == '=')
+            return pl_fail(err, PL_E_USAGE, "%s names no %s", argument,
+                           is_path ? "folder" : "file");
+        if (end == '=' && !is_path)
+            r->args->values[i] = argument + bytes + 1;
+        if (is_path)
             r->args->paths[r->args->path_count++] = argument + bytes + 1;
         r->args->flags |= 1u << i;
         *taken = 1;

@@ -12,7 +12,7 @@
 /* Set-up memory of a command: tables for a model of thousands of layers fit. */
 enum { PL_CLI_HEAP_BYTES = 1024 * 1024 * 1024 };
 
-enum { PL_CLI_MAX_PATHS = 65536 };
+enum { PL_CLI_MAX_PATHS = 65536, PL_CLI_MAX_FLAGS = 8 };
 
 /* A command's arguments after reading them: the config with every file and
  * then every --key=value applied, flags of its own, and what is left. */
@@ -21,6 +21,7 @@ typedef struct pl_cli_args {
     const char **paths; /* arguments that are neither */
     size_t path_count;
     unsigned flags; /* bit i: flag i of the command was given */
+    const char *values[PL_CLI_MAX_FLAGS]; /* what stood behind it, or NULL */
 } pl_cli_args;
 
 /* What a command does with the model that init_from names. */
@@ -41,7 +42,8 @@ typedef struct pl_command {
     pl_model_use model;       /* of commands that take train's keys */
     int reads_configs;        /* arguments ending in .py are config files */
     const char *const *flags; /* its own flags, NULL-terminated, or NULL; "="
-                               * at the end: a name may stand behind it */
+                               * at the end: a name may stand behind it, which
+                               * is one of the paths; "=FILE": a value */
     pl_status (*run)(pl_cli_args *args, pl_heap *heap, pl_error *err);
 } pl_command;
 
