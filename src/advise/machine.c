@@ -208,6 +208,31 @@ void pl_machine_add_held(pl_machine *machine, uint64_t bytes)
              ", and %s are this run's files", pl_units_bytes(bytes).text);
 }
 
+pl_status pl_machine_take_off(pl_machine *machine, size_t bytes,
+                              const char *what, pl_error *err)
+{
+    const int apart = machine->device.memory.spaces == PL_SPACES_APART;
+    size_t *budget = apart ? &machine->host_budget_bytes
+                           : &machine->budget_bytes;
+    const size_t used = strlen(machine->budget_from);
+    if (*budget == SIZE_MAX)
+        return PL_OK;
+    if (*budget <= bytes)
+        return pl_fail(err, PL_E_MEMORY,
+                       "%s takes %s, and the budget is %s in all: leave it "
+                       "out, or allow more",
+                       what, pl_units_bytes(bytes).text,
+                       pl_units_bytes(*budget).text);
+    *budget -= bytes;
+    if (apart)
+        return PL_OK;
+    if (machine->stated_bytes != SIZE_MAX)
+        machine->stated_bytes -= bytes;
+    snprintf(machine->budget_from + used, sizeof machine->budget_from - used,
+             ", less %s for %s", pl_units_bytes(bytes).text, what);
+    return PL_OK;
+}
+
 pl_load pl_machine_load(const pl_machine *machine)
 {
     return machine->read_load ? machine->read_load() : pl_load_read();

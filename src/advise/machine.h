@@ -72,6 +72,11 @@ const pl_rates *pl_machine_rates_in(const pl_machine *machine, pl_dtype dtype);
  * in memory, which a budget that is stated includes. */
 void pl_machine_add_held(pl_machine *machine, uint64_t bytes);
 
+/* What is offered becomes `bytes` less, for a process beside the run that
+ * `what` names. PL_E_MEMORY where nothing is left. */
+PL_MUST_CHECK pl_status pl_machine_take_off(pl_machine *machine, size_t bytes,
+                                            const char *what, pl_error *err);
+
 /* What a look at the ops begins and ends with. */
 pl_load pl_machine_load(const pl_machine *machine);
 

@@ -4,25 +4,38 @@
 #include "base/file.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-pl_status pl_memory_peak_bytes(size_t *bytes, pl_error *err)
+/* What the kernel says of this process in a line such as "VmHWM:  123 kB". */
+static pl_status read_status(const char *name, size_t *bytes, pl_error *err)
 {
-    static const char path[] = "/proc/self/status", key[] = "\nVmHWM:";
-    char text[8192];
+    static const char path[] = "/proc/self/status";
+    char text[8192], key[32];
     size_t length;
     pl_status status = pl_file_read_into(path, text, sizeof text, &length, err);
     if (status)
         return status;
+    snprintf(key, sizeof key, "\n%s:", name);
     const char *at = strstr(text, key);
     char *end = NULL;
-    unsigned long long kib = at ? strtoull(at + sizeof key - 1, &end, 10) : 0;
+    unsigned long long kib = at ? strtoull(at + strlen(key), &end, 10) : 0;
     if (!at || kib == 0 || strncmp(end, " kB", 3) != 0)
-        return pl_fail(err, PL_E_FORMAT, "%s: no VmHWM in kB here", path);
+        return pl_fail(err, PL_E_FORMAT, "%s: no %s in kB here", path, name);
     *bytes = (size_t)kib * 1024;
     return PL_OK;
+}
+
+pl_status pl_memory_peak_bytes(size_t *bytes, pl_error *err)
+{
+    return read_status("VmHWM", bytes, err);
+}
+
+pl_status pl_memory_now_bytes(size_t *bytes, pl_error *err)
+{
+    return read_status("VmRSS", bytes, err);
 }
 
 /* ---- amounts ---- */

@@ -11,6 +11,8 @@
 /* The most that this process has held at once so far, all of it: the kernel's
  * VmHWM. Allocates nothing. */
 PL_MUST_CHECK pl_status pl_memory_peak_bytes(size_t *bytes, pl_error *err);
+/* What it holds right now: VmRSS. Allocates nothing. */
+PL_MUST_CHECK pl_status pl_memory_now_bytes(size_t *bytes, pl_error *err);
 
 /* '12GB', '1.5 GiB', '800mb', '123456' (bytes). GB is 10^9 and GiB 2^30, in
  * any case; a fraction of a byte is cut off. PL_E_CONFIG for anything else,

@@ -105,7 +105,8 @@ static pl_status read_name(const reader *r, const char *argument, pl_error *err)
 /* ---- flags ---- */
 
 /* A flag of the command's own: "--json"; one that is listed with "=" at its
- * end may have a name behind that. *taken says whether it is one. */
+ * end may have a name behind that, one with "=VALUE" a value. *taken says
+ * whether it is one. */
 static pl_status read_flag(const reader *r, const char *argument, int *taken,
                            pl_error *err)
 {
@@ -120,13 +121,14 @@ static pl_status read_flag(const reader *r, const char *argument, int *taken,
         if (end == '=' && flags[i][bytes] != '=')
             return pl_fail(err, PL_E_USAGE, "%s takes no value: write %s alone",
                            flags[i], flags[i]);
-        const int is_path = end == '=' && flags[i][bytes + 1] == '\0';
         if (end == '=' && argument[bytes + 1] == '\0')
-            return pl_fail(err, PL_E_USAGE, "%s names no %s", argument,
-                           is_path ? "folder" : "file");
-        if (end == '=' && !is_path)
-            r->args->values[i] = argument + bytes + 1;
-        if (is_path)
+            return pl_fail(err, PL_E_USAGE,
+                           flags[i][bytes + 1] ? "%s has no value"
+                                               : "%s names no folder",
+                           argument);
+        if (end == '=' && flags[i][bytes + 1])
+            r->args->flag_values[i] = argument + bytes + 1;
+        else if (end == '=')
             r->args->paths[r->args->path_count++] = argument + bytes + 1;
         r->args->flags |= 1u << i;
         *taken = 1;

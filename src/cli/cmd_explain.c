@@ -218,9 +218,9 @@ static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (args->flags & FLAG_JSON)
         return pl_explain_print_json(e, heap, err);
     if (args->flags & FLAG_HTML)
-        status = write_page(e, args->values[HTML_VALUE], 0, err);
+        status = write_page(e, args->flag_values[HTML_VALUE], 0, err);
     if (!status && args->flags & FLAG_SVG)
-        status = write_page(e, args->values[SVG_VALUE], 1, err);
+        status = write_page(e, args->flag_values[SVG_VALUE], 1, err);
     if (args->flags & (FLAG_HTML | FLAG_SVG))
         return status;
     pl_explain_print(e);

@@ -543,9 +543,9 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
     }
     pl_cli_say_ignored(p.config);
     if (args->flags & FLAG_HTML)
-        status = write_page(&p, args->values[HTML_VALUE], 0, err);
+        status = write_page(&p, args->flag_values[HTML_VALUE], 0, err);
     if (!status && args->flags & FLAG_SVG)
-        status = write_page(&p, args->values[SVG_VALUE], 1, err);
+        status = write_page(&p, args->flag_values[SVG_VALUE], 1, err);
     if (status || args->flags & (FLAG_HTML | FLAG_SVG))
         return status ? status : verdict(&p, err);
     print_model(&p);

@@ -2,12 +2,14 @@
  * and `iter` lines are printed as it prints them, more stands behind. */
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/live_process.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
 #include "config/special.h"
 #include "store/checkpoint.h"
 #include "store/pretrained.h"
 #include "train/calibrate.h"
+#include "train/plan_file.h"
 #include "train/trainer.h"
 
 #include <stdio.h>
@@ -112,41 +114,102 @@ static pl_status calibrate(pl_machine *machine, pl_run_purpose purpose,
     return PL_OK;
 }
 
+/* What the run tells those who look at its folder. */
+static pl_notes notes = PL_NOTES_CLOSED;
+
+static void keep_warning(void *context, pl_log_level level, const char *text)
+{
+    pl_notes_warn(context, level, text);
+}
+
+/* The page beside the run, if one was asked for. */
+static pl_live_process live = PL_LIVE_NO_PROCESS;
+
+static void open_notes(const pl_session *session)
+{
+    const pl_plan_more more = { .update_flops = pl_train_view_flops(session),
+                                .live_bytes = pl_live_process_bytes(&live) };
+    pl_error trouble;
+    if (session->run.purpose != PL_RUN_TRAINS)
+        return;
+    if (pl_plan_file_write(session, &more, &trouble) != PL_OK)
+        pl_log_say(&pl_term_log, PL_LOG_WARN, "%s", trouble.text);
+    pl_notes_open(&notes, session->run.outdir.path);
+}
+
+static void close_notes(pl_status status)
+{
+    pl_term_hand_on(NULL, NULL);
+    pl_notes_close(&notes, status == PL_OK          ? PL_PHASE_DONE
+                           : status == PL_E_STOPPED ? PL_PHASE_STOPPED
+                                                    : PL_PHASE_FAILED);
+}
+
 /* Trains or only evaluates, and closes. */
 static pl_status run_session(pl_session *session, pl_error *err)
 {
     pl_train_view view;
     print_start(session);
     say_comparable(session);
-    pl_listener listener = pl_train_view_begin(&view, session);
+    open_notes(session);
+    pl_listener listener = pl_train_view_begin(&view, session, &notes);
     pl_cli_catch_signals();
     pl_cli_catch_gentle_signal();
     pl_status status = pl_train(session, &listener, err);
+    if (status != PL_OK && status != PL_E_STOPPED)
+        pl_notes_warn(&notes, PL_LOG_WARN, err->text);
     pl_term_clear();
     print_peak(session);
     if (status == PL_E_STOPPED)
         say_how_to_go_on(session);
+    close_notes(status);
     pl_session_close(session);
     return status;
 }
 
 /* nanoGPT's eval_only makes another command of this one: here it becomes the
  * purpose of the session, and is not asked for again. */
-static pl_status train(const pl_config *config, pl_heap *heap, pl_error *err)
+static pl_status train_alone(const pl_config *config, pl_heap *heap,
+                             pl_error *err)
 {
     pl_session session;
     pl_machine machine;
     const pl_run_purpose purpose = config->eval_only ? PL_RUN_EVALUATES
                                                      : PL_RUN_TRAINS;
+    pl_term_hand_on(keep_warning, &notes);
     pl_cli_say_ignored(config);
     pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
                                       err);
+    if (!status && live.pid)
+        status = pl_machine_take_off(&machine, pl_live_process_bytes(&live),
+                                     "the live page", err);
     if (!status)
         status = calibrate(&machine, purpose, config, heap, err);
     if (!status)
         status = pl_session_open_train(&session, purpose, config, &machine,
                                        &pl_term_log, heap, err);
     return status ? status : run_session(&session, err);
+}
+
+enum { FLAG_RESUME = 1, FLAG_LIVE = 2, LIVE_AT = 1 };
+
+/* With the page beside it, if one was asked for. It is begun first, as long as
+ * this process is small; whatever becomes of it, the run goes on. */
+static pl_status train(const pl_cli_args *args, const pl_config *config,
+                       pl_heap *heap, pl_error *err)
+{
+    pl_status status = PL_OK;
+    if ((args->flags & FLAG_LIVE) && !config->eval_only)
+        status = pl_live_process_start(&live, config->out_dir,
+                                       args->flag_values[LIVE_AT], err);
+    if (!status)
+        status = train_alone(config, heap, err);
+    if (live.pid && !status)
+        pl_term_print("the page ends with the run; to see it again: plimsoll "
+                      "live %s\n",
+                      pl_path_quoted(config->out_dir).text);
+    pl_live_process_end(&live);
+    return status;
 }
 
 /* What a checkpoint was trained with, under what was asked for now. */
@@ -190,10 +253,8 @@ static pl_status resume(const pl_cli_args *args, pl_heap *heap, pl_error *err)
     config->out_dir = out_dir;
     config->init_from = "resume";
     status = pl_config_check(config, err);
-    return status ? status : train(config, heap, err);
+    return status ? status : train(args, config, heap, err);
 }
-
-enum { FLAG_RESUME = 1 };
 
 /* init_from = 'resume' with settings from elsewhere: 'auto' still means the
  * arithmetic of the run so far. What is wrong with the checkpoint is said when
@@ -216,14 +277,15 @@ static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (status)
         return status;
     keep_arithmetic(&args->config, heap);
-    return train(&args->config, heap, err);
+    return train(args, &args->config, heap, err);
 }
 
-static const char *const train_flags[] = { "--resume=", NULL };
+static const char *const train_flags[] = { "--resume=", "--live=PORT", NULL };
 
 const pl_command pl_command_train = {
     .name = "train",
-    .arguments = "[CONFIG.py ... | --resume OUT_DIR] [--key=value ...]",
+    .arguments = "[CONFIG.py ... | --resume OUT_DIR] [--live[=PORT]] "
+                 "[--key=value ...]",
     .summary = "trains, evaluates and saves",
     .text = "Reads data/<dataset>/train.bin and val.bin (see `plimsoll "
             "prepare`), takes the\nplanned memory before the first step, and "
@@ -233,9 +295,13 @@ const pl_command pl_command_train = {
             "SIGUSR1\nlets the update finish in any case.\n\n"
             "--init_from=resume goes on from the newest checkpoint in out_dir; "
             "--resume\nOUT_DIR does so with the settings of that run.\n\n"
+            "--live shows the run as a page in the browser while it goes on, "
+            "on a port of\nthis machine alone, by a process of its own that "
+            "the budget counts; it changes\nno bit.\n\n"
             "  plimsoll train config/train_shakespeare_char.py "
             "--max_iters=2000\n"
-            "  plimsoll train --resume out --max_iters=4000\n",
+            "  plimsoll train --resume out --max_iters=4000\n"
+            "  plimsoll train config/demo.py --dataset=mine --live\n",
     .keys = PL_FOR_TRAIN,
     .reads_configs = 1,
     .flags = train_flags,

@@ -12,7 +12,7 @@
 /* Set-up memory of a command: tables for a model of thousands of layers fit. */
 enum { PL_CLI_HEAP_BYTES = 1024 * 1024 * 1024 };
 
-enum { PL_CLI_MAX_PATHS = 65536, PL_CLI_MAX_FLAGS = 8 };
+enum { PL_CLI_MAX_PATHS = 65536 };
 
 /* A command's arguments after reading them: the config with every file and
  * then every --key=value applied, flags of its own, and what is left. */
@@ -20,8 +20,8 @@ typedef struct pl_cli_args {
     pl_config config;
     const char **paths; /* arguments that are neither */
     size_t path_count;
-    unsigned flags; /* bit i: flag i of the command was given */
-    const char *values[PL_CLI_MAX_FLAGS]; /* what stood behind it, or NULL */
+    unsigned flags;             /* bit i: flag i of the command was given */
+    const char *flag_values[8]; /* behind flag i's "=", if it names a value */
 } pl_cli_args;
 
 /* What a command does with the model that init_from names. */
@@ -42,8 +42,8 @@ typedef struct pl_command {
     pl_model_use model;       /* of commands that take train's keys */
     int reads_configs;        /* arguments ending in .py are config files */
     const char *const *flags; /* its own flags, NULL-terminated, or NULL; "="
-                               * at the end: a name may stand behind it, which
-                               * is one of the paths; "=FILE": a value */
+                               * at the end: a name may stand behind it;
+                               * "=VALUE": a value, for flag_values */
     pl_status (*run)(pl_cli_args *args, pl_heap *heap, pl_error *err);
 } pl_command;
 
@@ -51,7 +51,7 @@ extern const pl_command pl_command_plan, pl_command_train, pl_command_eval,
     pl_command_sample, pl_command_prepare, pl_command_config,
     pl_command_explain, pl_command_bench, pl_command_tokenizer,
     pl_command_tokenize, pl_command_inspect, pl_command_export,
-    pl_command_import, pl_command_devices;
+    pl_command_import, pl_command_devices, pl_command_live;
 
 /* All of them, in the order of the help; NULL is the end. */
 extern const pl_command *const pl_commands[];

@@ -130,10 +130,23 @@ void pl_term_wrap(const char *text, size_t column, size_t indent)
     printf("\n");
 }
 
+static void (*hand_on)(void *context, pl_log_level level, const char *text);
+static void *hand_on_context;
+
+void pl_term_hand_on(void (*keep)(void *context, pl_log_level level,
+                                  const char *text),
+                     void *context)
+{
+    hand_on = keep;
+    hand_on_context = context;
+}
+
 static void print_message(void *context, pl_log_level level, const char *text)
 {
     (void)context;
     pl_term_clear();
+    if (hand_on)
+        hand_on(hand_on_context, level, text);
     if (level == PL_LOG_INFO) {
         pl_term_print("%s\n", text);
         return;

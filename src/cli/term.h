@@ -48,6 +48,10 @@ void pl_term_wrap(const char *text, size_t column, size_t indent);
 /* Prints the library's messages: facts to standard output, notes and warnings
  * to standard error. */
 extern const pl_log pl_term_log;
+/* Hands each of them on as well; NULL: no longer. */
+void pl_term_hand_on(void (*keep)(void *context, pl_log_level level,
+                                  const char *text),
+                     void *context);
 
 /* Writes an error as the last word of a command. */
 void pl_term_error(const pl_error *err);

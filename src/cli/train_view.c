@@ -20,7 +20,7 @@ static double tokens_per_update(const pl_session *session)
 }
 
 /* nanoGPT's count (after the PaLM paper): 6 N + 12 L H Q T per token. */
-static double flops_per_update(const pl_session *session)
+double pl_train_view_flops(const pl_session *session)
 {
     const pl_shape *s = &session->run.shape;
     double per_token = 6.0 * (double)pl_param_count_nanogpt(s) +
@@ -48,6 +48,25 @@ static double peak_flops(const pl_session *session)
                                 session->run.gpt.layout.dtype);
 }
 
+/* How far the run is, for those who look at its folder. */
+static void tell(const pl_train_view *view, pl_phase phase, uint64_t step,
+                 double share, double tokens_per_second)
+{
+    pl_notes_tell(
+        view->notes,
+        &(pl_notes_now){
+            .phase = phase,
+            .step = step,
+            .max_iters = (uint64_t)view->session->run.config->max_iters,
+            .share = share,
+            .tokens_per_second = tokens_per_second,
+            .seconds_left = view->mean_ms > 0.0 ? seconds_left(view, step)
+                                                : -1.0,
+            .mfu = pl_mfu_share(&view->mfu),
+            .peak_flops = view->mfu.peak_flops,
+        });
+}
+
 static void updated(void *context, const pl_update_event *event)
 {
     pl_train_view *view = context;
@@ -61,6 +80,8 @@ static void updated(void *context, const pl_update_event *event)
     if (pl_mfu_wants_probe(&view->mfu))
         pl_mfu_probed(&view->mfu, peak_flops(session));
     const double share = pl_mfu_share(&view->mfu);
+    tell(view, PL_PHASE_TRAIN, event->step + 1, 0.0,
+         tokens_per_update(session) / (event->step_ms * 1e-3));
     if (event->diverged)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "iteration %llu: the gradients are not finite, the weights "
@@ -102,6 +123,8 @@ static void updating(void *context, const pl_progress *progress)
 {
     pl_train_view *view = context;
     double now;
+    tell(view, PL_PHASE_TRAIN, progress->step, progress->share,
+         progress->tokens_per_second);
     if (!is_due(view, &view->update_began, &now))
         return;
     pl_term_progress(
@@ -130,6 +153,8 @@ static void evaluating(void *context, pl_split split,
     double now, share = 0.5 * progress->share;
     if (split == PL_SPLIT_VAL)
         share += 0.5;
+    tell(view, PL_PHASE_EVAL, progress->step, share,
+         progress->tokens_per_second);
     if (!is_due(view, &view->eval_began, &now))
         return;
     pl_term_progress(
@@ -173,6 +198,7 @@ static void saving(void *context, uint64_t step)
 {
     const pl_train_view *view = context;
     char name[PL_OUTDIR_NAME_BYTES];
+    tell(view, PL_PHASE_SAVE, step, 0.0, 0.0);
     pl_outdir_name(name, step);
     pl_term_clear();
     pl_term_print("saving checkpoint to %s/%s\n",
@@ -184,6 +210,10 @@ static void sampling(void *context, const pl_progress *progress)
 {
     pl_train_view *view = context;
     double now;
+    tell(view, PL_PHASE_SAMPLE, progress->step,
+         progress->total ? (double)progress->done / (double)progress->total
+                         : 0.0,
+         progress->tokens_per_second);
     if (is_due(view, &view->sample_began, &now))
         pl_term_progress("sampling: %llu of %llu tokens, %.0f tok/s, %s left",
                          (unsigned long long)progress->done,
@@ -223,13 +253,15 @@ static int stop(void *context)
                                : PL_STOP_SOON;
 }
 
-pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session)
+pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session,
+                                pl_notes *notes)
 {
     *view = (pl_train_view){
         .session = session,
+        .notes = notes,
         .began_step = session->run.step,
         .began = pl_clock_seconds(),
-        .mfu = pl_mfu_make(flops_per_update(session),
+        .mfu = pl_mfu_make(pl_train_view_flops(session),
                            tokens_per_update(session) *
                                pl_bench_train_flops(&session->run.shape)),
     };

@@ -3,10 +3,12 @@
 #define PL_CLI_TRAIN_VIEW_H
 
 #include "advise/mfu.h"
+#include "store/notes.h"
 #include "train/trainer.h"
 
 typedef struct pl_train_view {
     const pl_session *session;
+    pl_notes *notes; /* what it tells those who look at its folder */
     uint64_t began_step;
     double began; /* seconds */
     pl_mfu mfu;
@@ -18,6 +20,9 @@ typedef struct pl_train_view {
 
 /* Measures the machine's peak (some 40 ms, and again after the first updates)
  * and gives the callbacks. */
-pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session);
+pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session,
+                                pl_notes *notes);
+/* nanoGPT's count of an update's flops. */
+double pl_train_view_flops(const pl_session *session);
 
 #endif

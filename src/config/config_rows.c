@@ -107,6 +107,7 @@ static const char *const titles[PL_GROUP_COUNT] = {
     [PL_GROUP_EVAL] = "Evaluation",
     [PL_GROUP_MACHINE] = "Machine",
     [PL_GROUP_SAMPLE] = "Sampling",
+    [PL_GROUP_SERVER] = "Serving",
     [PL_GROUP_PREPARE] = "Preparing text",
     [PL_GROUP_OUTPUT] = "What is written",
     [PL_GROUP_CONSENT] = "Allowed for once",
@@ -175,6 +176,7 @@ size_t pl_key_commands(pl_key key, char *text, size_t size)
         { PL_FOR_TOKENIZE, "tokenize" }, { PL_FOR_INSPECT, "inspect" },
         { PL_FOR_EXPLAIN, "explain" },   { PL_FOR_BENCH, "bench" },
         { PL_FOR_EXPORT, "export" },     { PL_FOR_IMPORT, "import" },
+        { PL_FOR_LIVE, "live" },
     };
     enum { COUNT = sizeof names / sizeof names[0] };
     unsigned commands = pl_key_row(key)->commands;

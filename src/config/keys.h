@@ -26,7 +26,8 @@ enum {
     PL_FOR_EXPORT = 256,
     PL_FOR_IMPORT = 512,
     PL_FOR_PLAN = 1024, /* beside what train takes */
-    PL_FOR_ALL = 2047,
+    PL_FOR_LIVE = 2048,
+    PL_FOR_ALL = 4095,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -61,6 +62,7 @@ typedef enum pl_key_group {
     PL_GROUP_EVAL,
     PL_GROUP_MACHINE,
     PL_GROUP_SAMPLE,
+    PL_GROUP_SERVER,
     PL_GROUP_PREPARE,
     PL_GROUP_OUTPUT,
     PL_GROUP_CONSENT,
@@ -312,6 +314,15 @@ X(FLOAT, temperature, 0.8, 0, HUGE_VAL, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
 X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
   SAMPLE,                                                                      \
   "choose among this many likeliest tokens; None or 0: among all")             \
+                                                                               \
+X(TEXT, host, "127.0.0.1", 0, 0, CALL, PL_FOR_LIVE, SERVER,                    \
+  "address to listen on; any but this machine's own needs a token")            \
+X(OPTIONAL, port, PL_NONE, 0, 65535, CALL, PL_FOR_LIVE, SERVER,                \
+  "port to listen on; 0: any that is free; None: 8377, or any that is free "   \
+  "where that is in use")                                                      \
+X(TEXT, token, "", 0, 0, CALL, PL_FOR_LIVE, SERVER,                            \
+  "what every request has to know, as 'Authorization: Bearer TOKEN'; '': "     \
+  "nothing, on this machine")                                                  \
                                                                                \
 X(TEXT, tokenizer, "char", 0, 0, CALL,                                         \
   PL_FOR_PREPARE | PL_FOR_TOKENIZE | PL_FOR_INSPECT, PREPARE,                  \

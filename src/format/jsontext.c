@@ -1,6 +1,7 @@
 /* jsontext.c: see jsontext.h. */
 #include "format/jsontext.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,10 +24,9 @@ static void put_text(pl_json_text *out, const char *text)
 
 /* Quotes and backslashes escaped, control characters as \u00XX; bytes that are
  * not ASCII pass through, so UTF-8 stays UTF-8. */
-static void put_quoted(pl_json_text *out, const char *text)
+static void put_escaped(pl_json_text *out, const char *text)
 {
     char code[8];
-    put(out, "\"", 1);
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
         if (*c == '"' || *c == '\\') {
             put(out, "\\", 1);
@@ -38,6 +38,12 @@ static void put_quoted(pl_json_text *out, const char *text)
             put(out, (const char *)c, 1);
         }
     }
+}
+
+static void put_quoted(pl_json_text *out, const char *text)
+{
+    put(out, "\"", 1);
+    put_escaped(out, text);
     put(out, "\"", 1);
 }
 
@@ -66,6 +72,26 @@ void pl_json_text_string(pl_json_text *out, const char *key, const char *value)
 {
     put_key(out, key);
     put_quoted(out, value);
+}
+
+void pl_json_text_shown(pl_json_text *out, const char *key, const char *value)
+{
+    size_t left = strlen(value);
+    put_key(out, key);
+    put(out, "\"", 1);
+    while (left) {
+        char one[PL_UTF8_MAX_BYTES + 1] = "\xef\xbf\xbd";
+        uint32_t code;
+        int bytes = pl_utf8_decode(value, left, &code);
+        if (bytes > 0) {
+            memcpy(one, value, (size_t)bytes);
+            one[bytes] = '\0';
+        }
+        put_escaped(out, one);
+        value += bytes > 0 ? bytes : 1;
+        left -= bytes > 0 ? (size_t)bytes : 1;
+    }
+    put(out, "\"", 1);
 }
 
 void pl_json_text_raw(pl_json_text *out, const char *key, const char *value)

@@ -19,6 +19,9 @@ pl_json_text pl_json_text_begin(char *memory, size_t capacity); /* "{" */
 
 /* Members; `key` NULL inside a list. */
 void pl_json_text_string(pl_json_text *out, const char *key, const char *value);
+/* The same for a text that may be no UTF-8: what isn't becomes U+FFFD. Whoever
+ * reads it back has another text then: for people only. */
+void pl_json_text_shown(pl_json_text *out, const char *key, const char *value);
 void pl_json_text_whole(pl_json_text *out, const char *key, uint64_t value);
 /* 17 significant digits; not finite: null. */
 void pl_json_text_real(pl_json_text *out, const char *key, double value);

@@ -1,5 +1,6 @@
 /* outdir_held.c: what the files of a run take already. */
 #include "store/metrics.h"
+#include "store/notes.h"
 #include "store/outdir.h"
 
 #include <string.h>
@@ -73,6 +74,9 @@ pl_status pl_outdir_held_bytes(const char *path, uint64_t *bytes, pl_error *err)
     status = pl_folder_walk(path, add_checkpoint, &w, err);
     add_file(&w, PL_METRICS_NAME);
     add_file(&w, PL_TENSORBOARD_NAME);
+    add_file(&w, PL_NOTES_PLAN);
+    add_file(&w, PL_NOTES_PROGRESS);
+    add_file(&w, PL_NOTES_WARNINGS);
     add_file(&w, PL_SAMPLES_NAME);
     *bytes = w.bytes;
     return status ? status : w.status;

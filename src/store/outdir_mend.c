@@ -4,6 +4,7 @@
  * `.moving`: the next one that begins from scratch goes on with it, one that
  * resumes takes it back. */
 #include "store/metrics.h"
+#include "store/notes.h"
 #include "store/outdir.h"
 
 #include <inttypes.h>
@@ -60,7 +61,10 @@ static int belongs_to_run(const char *name)
            strcmp(name, PL_OUTDIR_BEST) == 0 ||
            strcmp(name, PL_METRICS_NAME) == 0 ||
            strcmp(name, PL_SAMPLES_NAME) == 0 ||
-           strcmp(name, PL_TENSORBOARD_NAME) == 0;
+           strcmp(name, PL_TENSORBOARD_NAME) == 0 ||
+           strcmp(name, PL_NOTES_PLAN) == 0 ||
+           strcmp(name, PL_NOTES_PROGRESS) == 0 ||
+           strcmp(name, PL_NOTES_WARNINGS) == 0;
 }
 
 static void find_newest(void *context, const char *name)

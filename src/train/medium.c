@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "config/special.h"
 #include "store/checkpoint.h"
+#include "store/notes.h"
 
 pl_outdir_need pl_medium_need(const pl_config *config, const pl_gpt *gpt,
                               uint64_t tokenizer_bytes)
@@ -10,7 +11,8 @@ pl_outdir_need pl_medium_need(const pl_config *config, const pl_gpt *gpt,
     const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(config);
     return (pl_outdir_need){
         .checkpoint_bytes = pl_checkpoint_bytes(config, gpt, tokenizer_bytes),
-        .metrics_bytes = most.lines + most.events + most.samples,
+        .metrics_bytes = most.lines + most.events + most.samples +
+                         PL_NOTES_MOST_BYTES,
     };
 }
 

@@ -404,7 +404,7 @@ pl_status pl_http_open(pl_http **out, const pl_http_wish *wish, pl_heap *heap,
         return status;
     http->wish = *wish;
     http->calls = calls;
-    if (!wish->host || strcmp(wish->host, "localhost") == 0)
+    if (!wish->host)
         http->wish.host = "127.0.0.1";
     if (wish->token)
         snprintf(http->token, sizeof http->token, "%s", wish->token);

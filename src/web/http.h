@@ -98,8 +98,8 @@ enum { PL_HTTP_MOST_CONNECTIONS = 1024 };
 PL_MUST_CHECK pl_status pl_http_open(pl_http **http, const pl_http_wish *wish,
                                      pl_heap *heap, pl_error *err);
 int pl_http_port(const pl_http *http);
-/* How a browser reaches it: "http://127.0.0.1:8377/". With `hosts` or an
- * address that stands for all, the first name. Lives as long as the server. */
+/* How a browser reaches it: "http://127.0.0.1:8377/"; where it listens on all
+ * addresses, by the first of `hosts`. Lives as long as the server. */
 const char *pl_http_address(const pl_http *http);
 
 /* Waits at most so long (0: not at all) for something to do, and does it: the

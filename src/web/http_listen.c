@@ -19,6 +19,8 @@ typedef union any_address {
 /* The address that `host` names, with its port; its size, or 0. */
 static socklen_t read_address(const char *host, int port, any_address *address)
 {
+    if (strcmp(host, "localhost") == 0)
+        host = "127.0.0.1";
     memset(address, 0, sizeof *address);
     if (inet_pton(AF_INET, host, &address->four.sin_addr) == 1) {
         address->four.sin_family = AF_INET;
@@ -80,7 +82,7 @@ static void note_address(pl_http *http, const any_address *address)
               text, sizeof text);
     snprintf(http->bound, sizeof http->bound, six ? "[%s]" : "%s", text);
     const char *name = http->bound;
-    if (http->wish.hosts && http->wish.hosts[0])
+    if (is_any(address) && http->wish.hosts && http->wish.hosts[0])
         name = http->wish.hosts[0];
     else if (is_any(address))
         name = six ? "[::1]" : "127.0.0.1";

@@ -118,7 +118,9 @@ try() {
 # COMMAND: its flags, from the usage line and the text
 flags() {
     "$PLIMSOLL" "$1" --help | sed '/(defaults shown)/,$d' |
-        grep -oE -e '--(json|steps|resume|markdown|decode|special|selftest)\b' |
+        grep -oE -e \
+            '--(json|steps|resume|live|until_eof|markdown|decode|special)\b' \
+            -e '--selftest\b' |
         sort -u | tr '\n' ' '
 }
 

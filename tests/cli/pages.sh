@@ -44,7 +44,7 @@ for command in plan explain; do
     expect 1 "$PLIMSOLL" "$command" "${small[@]}" --svg=.
     says 'is a folder'
     expect 2 "$PLIMSOLL" "$command" "${small[@]}" --svg=
-    says 'names no file'
+    says 'has no value'
     rm a.html a.svg
 done
 

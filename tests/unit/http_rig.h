@@ -79,7 +79,7 @@ static inline int set_up(void **state)
     (void)state;
     memset(&err, 0, sizeof err);
     memset(&wish, 0, sizeof wish);
-    heap = pl_heap_make(1 << 20);
+    heap = pl_heap_make(8 << 20);
     http = NULL;
     kept = lost = NULL;
     asked = 0;

@@ -20,6 +20,7 @@ static void other_names_are_refused_and_told_once(void **state)
     (void)state;
     wish.hosts = names;
     serve();
+    assert_contains(pl_http_address(http), "http://127.0.0.1:");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         get("/", bad[i]);
         status_is(403);
@@ -200,9 +201,12 @@ static void a_port_that_is_taken_is_named(void **state)
 static void all_addresses_are_served_with_a_token(void **state)
 {
     (void)state;
+    static const char *const names[] = { "friend.example", NULL };
     wish.host = "0.0.0.0";
     wish.token = "abcdefgh";
+    wish.hosts = names;
     serve();
+    assert_contains(pl_http_address(http), "http://friend.example:");
     get("/?token=abcdefgh", "Host: 192.168.7.7:80\r\n");
     status_is(200);
     get("/?token=abcdefgh", "Host: evil.example\r\n");

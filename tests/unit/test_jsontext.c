@@ -36,6 +36,19 @@ static json_t *parsed(void)
     return root;
 }
 
+static void what_is_no_utf8_is_shown_as_such(void **state)
+{
+    (void)state;
+    pl_json_text_shown(&out, "text",
+                       "a\xff\xc3\xa9 \"\\ \x1b \xe2\x82 \xc0\x80");
+    json_t *root = parsed();
+    assert_string_equal(json_string_value(json_object_get(root, "text")),
+                        "a\xef\xbf\xbd\xc3\xa9 \"\\ \x1b "
+                        "\xef\xbf\xbd\xef\xbf\xbd "
+                        "\xef\xbf\xbd\xef\xbf\xbd");
+    json_decref(root);
+}
+
 static void an_object_is_written_line_by_line(void **state)
 {
     (void)state;
@@ -252,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_object_is_written_line_by_line),
+        TEST(what_is_no_utf8_is_shown_as_such),
         TEST(every_character_comes_back),
         TEST(quotes_cannot_break_out_of_a_text),
         TEST(nesting_comes_back),

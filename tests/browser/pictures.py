@@ -1,0 +1,70 @@
+"""pictures.py WORK DOCS: the pictures of docs/live.md, from two real runs."""
+
+import pathlib
+import sys
+import time
+
+from PIL import Image
+
+from common import Program, open_browser, prefer, resize, run, wait_for
+
+RUN = ["--dataset=docs", "--n_layer=4", "--n_head=4", "--n_embd=128",
+       "--block_size=64", "--batch_size=8", "--gradient_accumulation_steps=2",
+       "--eval_iters=20", "--eval_interval=100", "--max_iters=1200",
+       "--warmup_iters=100", "--lr_decay_iters=1200", "--min_lr=1e-4",
+       "--sample_interval=200", "--max_new_tokens=160", "--memory=64MB",
+       "--sample_prompts=Plimsoll "]
+
+
+def picture(browser, path, width, height):
+    """As large as asked for, in 128 colours: less than 150 kB."""
+    resize(browser, width, height)
+    time.sleep(1.5)
+    browser.save_screenshot(str(path))
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
+            path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path}: {width} x {height}, {size} bytes")
+    assert size < 150000, size
+
+
+def show(browser, address, scheme):
+    prefer(browser, scheme)
+    browser.get(address)
+    wait_for("the page", lambda: browser.execute_script(
+        "return document.querySelectorAll('#chart-loss path.curve').length"))
+    time.sleep(1)
+
+
+def main(work, docs):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    (work / "docs.txt").write_text("".join(
+        page.read_text() for page in sorted((root / "docs").glob("*.md"))))
+    run(work, "prepare", "--out=data/docs", "docs.txt")
+    run(work, "train", *RUN, "--learning_rate=3e-3", "--out_dir=wide")
+    run(work, "train", *RUN, "--learning_rate=3e-3", "--n_embd=64",
+        "--dtype=bfloat16", "--out_dir=narrow")
+    browser = open_browser()
+    training = Program(work, "train", *RUN, "--learning_rate=2e-3",
+                       "--memory=96MB", "--out_dir=out", "--live=0")
+    show(browser, training.address(), "light")
+    wait_for("two thirds of the run", lambda: "step" in (
+        browser.execute_script(
+            "const e = document.querySelector('.far b');"
+            "return e && Number(e.textContent.replace(/[^0-9]/g, '')) > 800 ?"
+            "e.textContent : ''")), 900)
+    resize(browser, 1200, 1460)
+    time.sleep(1)
+    picture(browser, docs / "live.png", 1200, 1460)
+    training.end()
+    live = Program(work, "live", "--port=0", "wide", "narrow")
+    show(browser, live.address(), "dark")
+    picture(browser, docs / "live-dark.png", 1200, 820)
+    show(browser, live.address(), "light")
+    picture(browser, docs / "live-phone.png", 360, 780)
+    live.end()
+    browser.quit()
+
+
+main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve())
