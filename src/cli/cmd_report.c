@@ -133,7 +133,7 @@ const pl_command pl_command_report = {
         "--format=md writes Markdown with pictures beside it, for a "
         "README. --out=- is\nstandard output.\n\n"
         "  plimsoll report out --out=report.html\n"
-        "  plimsoll report out-a out-b --out=docs/runs.md\n",
+        "  plimsoll report out-a out-b --out=runs.md\n",
     .keys = PL_FOR_REPORT,
     .run = run_report,
 };

@@ -363,7 +363,7 @@ X(CHOICE, format, PL_FORMAT_AUTO, 0, 0, CALL,                                  \
   "for prepare: nanoGPT's 16 bits without a header, or llm.c's with one; "     \
   "'auto': nanoGPT's unless the vocabulary needs 32 bits. For export: gguf "   \
   "for llama.cpp, llmc, or hf, a Hugging Face folder; for report: html, or "   \
-  "md with pictures beside it; 'auto': by the name of out")                                                                       \
+  "md with pictures beside it; 'auto': by the name of out")                    \
 X(CHOICE, type, PL_EXPORT_TYPE_F32, 0, 0, CALL, PL_FOR_EXPORT, OUTPUT,         \
   "type of exported matrices: f32 as trained, f16 or bf16, or q8_0, 8 bits "   \
   "in blocks of 32 (gguf); llmc has f32 and bf16")                             \

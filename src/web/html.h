@@ -22,49 +22,32 @@
 
 #include <stddef.h>
 
+/* clang-format off */
+
 /* The elements. BLOCK: a line of its own; VOID: has no end. */
 #define PL_TAG_TABLE(X)                                                        \
-    X(html, BLOCK)                                                             \
-    X(head, BLOCK)                                                             \
-    X(meta, VOID)                                                              \
-    X(title, BLOCK) X(style, BLOCK) X(body, BLOCK) X(header, BLOCK) X(         \
-        main, BLOCK) X(footer, BLOCK) X(nav, BLOCK) X(section, BLOCK)          \
-        X(h1, BLOCK) X(h2, BLOCK) X(h3, BLOCK) X(p, BLOCK) X(ul, BLOCK) X(     \
-            li, BLOCK) X(dl, BLOCK) X(dt, BLOCK) X(dd, BLOCK) X(div, BLOCK)    \
-            X(span, INLINE) X(a, INLINE) X(b, INLINE) X(code, INLINE)          \
-                X(pre, BLOCK) X(small, INLINE) X(bdi, INLINE) X(figure, BLOCK) \
-                    X(figcaption, BLOCK) X(details, BLOCK) X(summary, BLOCK)   \
-                        X(table, BLOCK) X(caption, BLOCK) X(thead, BLOCK)      \
-                            X(tbody, BLOCK) X(tr, BLOCK) X(th, INLINE)         \
-                                X(td, INLINE) X(svg, BLOCK) X(desc, BLOCK)     \
-                                    X(defs, BLOCK) X(g, BLOCK) X(path, VOID)   \
-                                        X(line, VOID) X(rect, VOID)            \
-                                            X(circle, VOID) X(text, BLOCK)     \
-                                                X(tspan, INLINE)               \
-                                                    X(clipPath, BLOCK)         \
-                                                        X(pattern, BLOCK)
+    X(html, BLOCK) X(head, BLOCK) X(meta, VOID) X(title, BLOCK)                \
+    X(style, BLOCK) X(body, BLOCK) X(header, BLOCK) X(main, BLOCK)             \
+    X(footer, BLOCK) X(section, BLOCK) X(h1, BLOCK) X(h2, BLOCK) X(h3, BLOCK)  \
+    X(p, BLOCK) X(ul, BLOCK) X(li, BLOCK) X(div, BLOCK) X(span, INLINE)        \
+    X(a, INLINE) X(b, INLINE) X(code, INLINE) X(pre, BLOCK) X(figure, BLOCK)   \
+    X(figcaption, BLOCK) X(details, BLOCK) X(summary, BLOCK) X(table, BLOCK)   \
+    X(caption, BLOCK) X(thead, BLOCK) X(tbody, BLOCK) X(tr, BLOCK)             \
+    X(th, INLINE) X(td, INLINE) X(svg, BLOCK) X(desc, BLOCK) X(g, BLOCK)       \
+    X(path, VOID) X(line, VOID) X(rect, VOID) X(circle, VOID) X(text, BLOCK)
 
 /* The attributes: C name, name in the file. None can run a script or fetch
  * anything: href takes a place in the same page (pl_html_link). */
 #define PL_ATTR_TABLE(X)                                                       \
-    X(id, "id")                                                                \
-    X(class, "class")                                                          \
-    X(lang, "lang")                                                            \
-    X(charset, "charset") X(name, "name") X(content, "content")                \
-        X(scope, "scope") X(xmlns, "xmlns") X(role, "role")                    \
-            X(aria_label, "aria-label") X(aria_labelledby, "aria-labelledby")  \
-                X(aria_hidden, "aria-hidden") X(colspan, "colspan") X(         \
-                    viewBox, "viewBox") X(width, "width") X(height, "height")  \
-                    X(x, "x") X(y, "y") X(x1, "x1") X(y1, "y1") X(x2, "x2")    \
-                        X(y2, "y2") X(cx, "cx") X(cy, "cy") X(r, "r")          \
-                            X(rx, "rx") X(d, "d") X(transform, "transform")    \
-                                X(clip_path, "clip-path") X(text_anchor,       \
-                                                            "text-anchor")     \
-                                    X(patternUnits, "patternUnits")            \
-                                        X(patternTransform,                    \
-                                          "patternTransform") X(open, "open")  \
-                                            X(tabindex, "tabindex")            \
-                                                X(font_size, "font-size")
+    X(id, "id") X(class, "class") X(lang, "lang") X(charset, "charset")        \
+    X(name, "name") X(content, "content") X(scope, "scope")                    \
+    X(xmlns, "xmlns") X(role, "role") X(aria_label, "aria-label")              \
+    X(aria_labelledby, "aria-labelledby") X(viewBox, "viewBox")                \
+    X(width, "width") X(height, "height") X(x, "x") X(y, "y") X(x1, "x1")      \
+    X(y1, "y1") X(x2, "x2") X(y2, "y2") X(cx, "cx") X(cy, "cy") X(r, "r")      \
+    X(rx, "rx") X(d, "d") X(text_anchor, "text-anchor") X(open, "open")
+
+/* clang-format on */
 
 typedef enum pl_tag {
 #define PL_TAG_ENUM(tag, kind) PL_TAG_##tag,

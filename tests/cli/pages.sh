@@ -13,7 +13,8 @@ well() {
 }
 # alone FILE: no script, nothing that is fetched
 alone() {
-    ! grep -Eiq '<script|<link|<img|<iframe|@import|url\(|src=|href="[^#]' "$1" ||
+    local never='<script|<link|<img|<iframe|@import|url\(|src=|href="[^#]'
+    ! grep -Eiq "$never" "$1" ||
         fail "$1 asks for something: $(grep -Ei '<script|src=|href=' "$1")"
     ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" "$1" ||
         fail "$1 has control characters"

@@ -11,7 +11,8 @@ well() {
     fi
 }
 alone() {
-    ! grep -Eiq '<script|<link|<img|<iframe|@import|url\(|src=|href="[^#]' "$1" ||
+    local never='<script|<link|<img|<iframe|@import|url\(|src=|href="[^#]'
+    ! grep -Eiq "$never" "$1" ||
         fail "$1 asks for something: $(grep -Ei '<script|src=|href=' "$1")"
     ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" "$1" ||
         fail "$1 has control characters"
@@ -104,7 +105,8 @@ rm plain/plan.json plain/progress.json
 printf '{"step": 20, "lo' >>plain/metrics.jsonl
 expect 0 "$PLIMSOLL" report plain --out=old.html
 well old.html
-grep -q '    --learning_rate=0.002' old.html || fail "no config of the checkpoint"
+grep -q '    --learning_rate=0.002' old.html ||
+    fail "no config of the checkpoint"
 # not through links
 mkdir links
 ln -s "$PWD/plain/metrics.jsonl" links/metrics.jsonl

@@ -27,7 +27,8 @@ says '^sample 10\.1: the cat\|'
 says '^sample 40\.2: sat\\n\|'
 [ -n "$(weights without)" ] || fail "the manifest has no sums"
 [ "$(weights with)" = "$(weights without)" ] || fail "other bits with samples"
-diff <(cut -d, -f1-7 without/metrics.jsonl) <(cut -d, -f1-7 with/metrics.jsonl) ||
+diff <(cut -d, -f1-7 without/metrics.jsonl) \
+    <(cut -d, -f1-7 with/metrics.jsonl) ||
     fail "other metrics with samples"
 
 python3 - with/samples.jsonl <<'PY'
@@ -46,7 +47,7 @@ expect 0 "$PLIMSOLL" sample with/step-00000040 --start='the cat' \
 python3 - with/samples.jsonl "$out" <<'PY'
 import json, sys
 last = [json.loads(line) for line in open(sys.argv[1])][-2]
-assert sys.argv[2].startswith(last["prompt"] + last["text"]), (last, sys.argv[2])
+assert sys.argv[2].startswith(last["prompt"] + last["text"]), last
 PY
 
 # ---- stops ----
@@ -62,7 +63,9 @@ while [ "$got" -ne 0 ] && [ "$stops" -lt 8 ]; do
     [ "$got" -eq 0 ] || [ "$got" -eq 124 ] || [ "$got" -eq 130 ] ||
         fail "$(cat log)"
     stops=$((stops + 1))
-    if compgen -G 'again/step-*' >/dev/null; then first=(train --resume again); fi
+    if compgen -G 'again/step-*' >/dev/null; then
+        first=(train --resume again)
+    fi
 done
 expect 0 "$PLIMSOLL" "${first[@]}"
 [ "$(weights again)" = "$(weights without)" ] ||
