@@ -81,18 +81,26 @@ static void halve_buckets(pl_run_files *run)
     run->bucket_updates *= 2;
 }
 
+/* The bucket that takes the next update. */
+static pl_run_bucket *bucket_for(pl_run_files *run, uint64_t step)
+{
+    if (run->n_buckets > 0) {
+        pl_run_bucket *last = &run->buckets[run->n_buckets - 1];
+        if (last->updates < run->bucket_updates)
+            return last;
+    }
+    if (run->n_buckets == PL_RUN_BUCKETS)
+        halve_buckets(run);
+    pl_run_bucket *fresh = &run->buckets[run->n_buckets++];
+    *fresh = (pl_run_bucket){ .first = step };
+    return fresh;
+}
+
 static void take_update(pl_run_files *run, const char *line, uint64_t step)
 {
     const double loss = number_of(line, "\"loss\": "),
                  ms = number_of(line, "\"step_ms\": ");
-    pl_run_bucket *last = run->n_buckets ? &run->buckets[run->n_buckets - 1]
-                                         : NULL;
-    if (!last || last->updates == run->bucket_updates) {
-        if (run->n_buckets == PL_RUN_BUCKETS)
-            halve_buckets(run);
-        last = &run->buckets[run->n_buckets++];
-        *last = (pl_run_bucket){ .first = step };
-    }
+    pl_run_bucket *last = bucket_for(run, step);
     last->last = step;
     last->updates++;
     add(&last->loss, loss);

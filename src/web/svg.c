@@ -243,20 +243,31 @@ static void y_tick(pl_html *h, const frame *f, double value, double step)
     pl_svg_text(h, LEFT - 8, y + 4, "end", "tick", text);
 }
 
-/* 1, 2 and 5 times every power of ten; where these are too many, 1 only. */
-static void log_ticks(pl_html *h, const frame *f)
+/* 1, 2 and 5 times a power of ten; where these are too many, 1 only. */
+static int power_ticks(pl_html *h, const frame *f, double power)
 {
     static const double times[] = { 1.0, 2.0, 5.0 };
     const double low = pl_exact_exp(f->y_low), high = pl_exact_exp(f->y_high);
     const int every = f->y_high - f->y_low > 7.0 ? 3 : 1;
-    const double by = f->y_high - f->y_low > 46.0 ? 1e20 : 10.0;
     int drawn = 0;
-    for (double power = power_below(low); power <= high; power *= by)
-        for (int i = 0; i < 3; i += every)
-            if (times[i] * power >= low && times[i] * power <= high) {
-                y_tick(h, f, times[i] * power, power);
-                drawn++;
-            }
+    for (int i = 0; i < 3; i += every)
+        if (times[i] * power >= low && times[i] * power <= high) {
+            y_tick(h, f, times[i] * power, power);
+            drawn++;
+        }
+    return drawn;
+}
+
+static void log_ticks(pl_html *h, const frame *f)
+{
+    const double low = pl_exact_exp(f->y_low), high = pl_exact_exp(f->y_high),
+                 by = f->y_high - f->y_low > 46.0 ? 1e20 : 10.0;
+    double power = power_below(low);
+    int drawn = 0;
+    while (power <= high) {
+        drawn += power_ticks(h, f, power);
+        power *= by;
+    }
     if (drawn < 2) {
         const pl_svg_ticks ticks = pl_svg_ticks_make(low, high, 4);
         for (int i = 0; i < ticks.count; i++)
