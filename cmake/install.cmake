@@ -44,7 +44,7 @@ install(DIRECTORY config DESTINATION ${CMAKE_INSTALL_DATADIR}/plimsoll
     COMPONENT common FILES_MATCHING PATTERN "*.py")
 install(FILES tools/nanogpt_to_folder.py
     DESTINATION ${CMAKE_INSTALL_DATADIR}/plimsoll/tools COMPONENT common)
-file(GLOB documents docs/*.md)
+file(GLOB documents docs/*.md docs/*.png)
 install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
     COMPONENT common)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common)

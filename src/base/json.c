@@ -23,6 +23,12 @@ static size_t count_values(const char *bytes, size_t n)
 pl_status pl_json_parse(const char *bytes, size_t n, const char *name,
                         json_t **out, pl_error *err)
 {
+    return pl_json_parse_few(bytes, n, name, PL_JSON_MAX_VALUES, out, err);
+}
+
+pl_status pl_json_parse_few(const char *bytes, size_t n, const char *name,
+                            size_t most, json_t **out, pl_error *err)
+{
     json_error_t what;
     if (n > PL_JSON_MAX_BYTES)
         return pl_fail(err, PL_E_FORMAT,
@@ -31,11 +37,11 @@ pl_status pl_json_parse(const char *bytes, size_t n, const char *name,
                        name, pl_units_exact(n).text,
                        pl_units_exact(PL_JSON_MAX_BYTES).text);
     size_t values = count_values(bytes, n);
-    if (values > PL_JSON_MAX_VALUES)
+    if (values > most)
         return pl_fail(err, PL_E_FORMAT,
-                       "%s: up to %zu JSON values are more than the %d that "
+                       "%s: up to %zu JSON values are more than the %zu that "
                        "are accepted. Is it the right file?",
-                       name, values, PL_JSON_MAX_VALUES);
+                       name, values, most);
     *out = json_loadb(bytes, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &what);
     if (!*out && json_error_code(&what) == json_error_out_of_memory)
         return pl_fail(err, PL_E_MEMORY, "%s: no memory for its %s of JSON",

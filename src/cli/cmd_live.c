@@ -1,6 +1,7 @@
 /* cmd_live.c: runs as a page in the browser. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/own_names.h"
 #include "cli/term.h"
 #include "web/live.h"
 
@@ -9,25 +10,6 @@
 #include <string.h>
 
 enum { FLAG_UNTIL_EOF = 1, POLL_MS = 500 };
-
-/* The names of this machine that a browser elsewhere may ask for. */
-typedef struct own_names {
-    char name[256], local[264];
-    const char *list[3];
-} own_names;
-
-static const char *const *find_own_names(own_names *names)
-{
-    size_t bytes;
-    if (pl_file_read_into("/proc/sys/kernel/hostname", names->name,
-                          sizeof names->name, &bytes, NULL))
-        return NULL;
-    names->name[strcspn(names->name, "\n")] = '\0';
-    snprintf(names->local, sizeof names->local, "%s.local", names->name);
-    names->list[0] = names->name;
-    names->list[1] = names->local;
-    return names->list;
-}
 
 /* Where no port was asked for, another one will do. */
 static pl_status open_live(pl_live **live, pl_live_wish *wish,
@@ -86,14 +68,14 @@ static pl_status run_live(pl_cli_args *args, pl_heap *heap, pl_error *err)
     const pl_config *config = &args->config;
     const int until_eof = (args->flags & FLAG_UNTIL_EOF) != 0;
     pl_file input = PL_FILE_CLOSED;
-    own_names names = { .list = { NULL } };
+    pl_own_names names;
     pl_live *live = NULL;
     pl_live_wish wish = {
         .folders = args->path_count ? args->paths : &config->out_dir,
         .count = args->path_count ? args->path_count : 1,
         .are = until_eof ? PL_LIVE_AWAITED : PL_LIVE_THERE,
         .host = config->host,
-        .names = find_own_names(&names),
+        .names = pl_own_names_find(&names),
         .token = config->token[0] ? config->token : NULL,
         .log = &pl_term_log,
     };

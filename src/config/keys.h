@@ -27,8 +27,9 @@ enum {
     PL_FOR_IMPORT = 512,
     PL_FOR_PLAN = 1024, /* beside what train takes */
     PL_FOR_LIVE = 2048,
-    PL_FOR_REPORT = 4096,
-    PL_FOR_ALL = 8191,
+    PL_FOR_SERVE = 4096,
+    PL_FOR_REPORT = 8192,
+    PL_FOR_ALL = 16383,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -146,14 +147,15 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 /* X(type, key, default, min, max, effect, commands, group, help) */
 #define PL_CONFIG_TABLE(X)                                                     \
 X(TEXT, out_dir, "out", 0, 0, CALL,                                            \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_REPORT, RUN,                           \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE | PL_FOR_REPORT, RUN,            \
   "folder of the run: checkpoints are written to it and read from it")         \
-X(TEXT, init_from, "scratch", 0, 0, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE, RUN,   \
+X(TEXT, init_from, "scratch", 0, 0, CALL,                                      \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, RUN,                            \
   "where the weights come from: 'scratch', 'resume' (the newest checkpoint in "\
   "out_dir), or a folder with a GPT-2 as Hugging Face keeps it; 'gpt2' and "   \
   "other names of its hub are looked up in its cache on this disk")            \
-X(INT, seed, 1337, 0, PL_MAX_STEPS, IDENTITY, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
-  RUN,                                                                         \
+X(INT, seed, 1337, 0, PL_MAX_STEPS, IDENTITY,                                  \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, RUN,                            \
   "seed of all random numbers of the run")                                     \
 X(INT, max_iters, 600000, 0, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,            \
   "updates of the weights in the whole run")                                   \
@@ -249,16 +251,16 @@ X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, EVALUATION,              \
   "the loss is another, higher one")                                           \
                                                                                \
 X(DEVICE, device, PL_DEVICE_WISH_AUTO, 0, 0, SAME,                             \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, MACHINE,                        \
   "what computes: the processor, a card by its number, or 'auto', a card "     \
   "that has the processor's bits, else the processor. `plimsoll devices` "     \
   "lists them")                                                                \
 X(CHOICE, dtype, PL_DTYPE_FLOAT32, 0, 0, NUMBERS,                              \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, MACHINE,                        \
   "what products multiply, and activations and their gradients are stored "    \
   "as, as PyTorch's autocast does; sums are float32 or better")                \
 X(CHOICE, products, PL_PRODUCTS_WISH_AUTO, 0, 0, NUMBERS,                      \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE, MACHINE,                                       \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, MACHINE,                        \
   "how a 16-bit dtype's products are added up: 'exact' by multiply-adds, "     \
   "'tensor24' as the tensor cores of Ampere and Ada do, 'tensor25' as "        \
   "Hopper's and Blackwell's do, 'tensor' as this card's do; 'auto': as the "   \
@@ -272,15 +274,17 @@ X(CHOICE, working_copy, PL_WORKING_COPY_AUTO, 0, 0, SAME, PL_FOR_TRAIN,        \
   "whenever they are read, or kept beside them; 'auto' keeps them for a "      \
   "card's tensor cores, which can't round; the bits are the same")             \
 X(OPTIONAL, threads, PL_NONE, 1, PL_MAX_THREADS, SAME,                         \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE | PL_FOR_PREPARE |               \
+    PL_FOR_TOKENIZER, MACHINE,                                                 \
   "threads that compute; None: one per processor this process may use")        \
 X(TEXT, memory, "auto", 0, 0, SAME,                                            \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_PREPARE | PL_FOR_TOKENIZER, MACHINE,   \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE | PL_FOR_PREPARE |               \
+    PL_FOR_TOKENIZER, MACHINE,                                                 \
   "the budget: '12GB', '1.5GiB', or 'auto', which is what the machine "        \
   "offers, but no more than nanoGPT or llm.c would take; of a card's own "     \
   "memory, where one computes")                                                \
-X(TEXT, host_memory, "auto", 0, 0, SAME, PL_FOR_TRAIN | PL_FOR_SAMPLE,         \
-  MACHINE,                                                                     \
+X(TEXT, host_memory, "auto", 0, 0, SAME,                                       \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, MACHINE,                        \
   "where a card computes: the budget of the rest, which is the host's, "       \
   "without the card's driver; 'auto': what it offers")                         \
 X(CHOICE, fit, PL_FIT_AUTO, 0, 0, SAME, PL_FOR_TRAIN, MACHINE,                 \
@@ -318,14 +322,20 @@ X(OPTIONAL, top_k, 200, 0, PL_MAX_SIZE, CALL, PL_FOR_TRAIN | PL_FOR_SAMPLE,    \
   SAMPLE,                                                                      \
   "choose among this many likeliest tokens; None or 0: among all")             \
                                                                                \
-X(TEXT, host, "127.0.0.1", 0, 0, CALL, PL_FOR_LIVE, SERVER,                    \
+X(TEXT, host, "127.0.0.1", 0, 0, CALL, PL_FOR_LIVE | PL_FOR_SERVE, SERVER,     \
   "address to listen on; any but this machine's own needs a token")            \
-X(OPTIONAL, port, PL_NONE, 0, 65535, CALL, PL_FOR_LIVE, SERVER,                \
-  "port to listen on; 0: any that is free; None: 8377, or any that is free "   \
-  "where that is in use")                                                      \
-X(TEXT, token, "", 0, 0, CALL, PL_FOR_LIVE, SERVER,                            \
+X(OPTIONAL, port, PL_NONE, 0, 65535, CALL, PL_FOR_LIVE | PL_FOR_SERVE, SERVER, \
+  "port to listen on; 0: any that is free; None: 8080 for serve, for live "    \
+  "8377, or any that is free where that is in use")                            \
+X(TEXT, token, "", 0, 0, CALL, PL_FOR_LIVE | PL_FOR_SERVE, SERVER,             \
   "what every request has to know, as 'Authorization: Bearer TOKEN'; '': "     \
   "nothing, on this machine")                                                  \
+X(OPTIONAL, serve_slots, PL_NONE, 1, 1024, CALL, PL_FOR_SERVE, SERVER,         \
+  "texts that are written at the same time, each with a cache of its own; "    \
+  "None: 8, or fewer where the budget has no room for them")                   \
+X(INT, serve_queue, 64, 1, 4096, CALL, PL_FOR_SERVE, SERVER,                   \
+  "requests that are there at the same time, written or waiting; others are "  \
+  "told to come back later")                                                   \
                                                                                \
 X(TEXT, tokenizer, "char", 0, 0, CALL,                                         \
   PL_FOR_PREPARE | PL_FOR_TOKENIZE | PL_FOR_INSPECT, PREPARE,                  \

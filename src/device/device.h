@@ -32,6 +32,9 @@ typedef struct pl_controls {
     uint32_t micro_first; /* the micro-batch's first sequence, in the batch */
     uint32_t rows, position; /* decoding: new rows, and where they begin */
     uint32_t digit;          /* of the counter that adds groups */
+    /* serving: the rows are those of so many sequences, in as many slots from
+     * the first of these on, and so many of the last rows get logits */
+    uint32_t sequences, slot, logits;
 } pl_controls;
 
 /* What an update says of itself: written by its steps, read by later ones and,
@@ -57,6 +60,8 @@ _Static_assert(sizeof(pl_outcome) == PL_OUTCOME_BYTES, "ops.h says its size");
         .grad_clip = 1.0f,                                                     \
         .dlogit_scale = 1e-3f,                                                 \
         .rows = 1,                                                             \
+        .sequences = 1,                                                        \
+        .logits = 1,                                                           \
     })
 
 /* ---- what is known before it is opened ---- */

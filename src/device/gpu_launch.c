@@ -178,7 +178,10 @@ void pl_gpu_copy(pl_gpu_stream *stream, const pl_copy *args)
                          .C = word(args->C),
                          .y_row = word(args->y_row),
                          .x_row = word(args->x_row),
-                         .bytes = (uint32_t)pl_storage_bytes(args->storage) };
+                         .bytes = (uint32_t)pl_storage_bytes(args->storage),
+                         .positions = address(args->positions),
+                         .queries = word(args->queries),
+                         .keys = word(args->keys) };
     launch(stream, PL_GPU_copy, args->rows, ceil_div(args->C, 256), &g);
 }
 

@@ -216,6 +216,20 @@ static void embed(side *t)
     t->calls->embed(t->worker, &a);
 }
 
+static void embed_places(side *t)
+{
+    const pl_embed a = { .x = floats(t, 6 * 66, ZERO),
+                         .tokens = tokens(t, 6),
+                         .token_stride = 2,
+                         .rows = 6,
+                         .T = 2,
+                         .C = 66,
+                         .positions = tokens(t, 3),
+                         .wte = floats(t, VOCABULARY * 66, MILD),
+                         .wpe = floats(t, (VOCABULARY + 1) * 66, MILD) };
+    t->calls->embed(t->worker, &a);
+}
+
 static void embed_bwd(side *t)
 {
     const pl_embed_bwd a = { .dwte = floats(t, VOCABULARY * 66, MILD),
@@ -289,7 +303,10 @@ static void rmsnorm_bwd(side *t)
 
 /* ---- attention ---- */
 
-static void attend(side *t, size_t queries, size_t first, size_t D)
+enum where { TOGETHER, APART }; /* all at `first`, or each somewhere below */
+
+static void attend(side *t, size_t queries, size_t first, size_t D,
+                   enum where where)
 {
     const size_t B = 2, H = 4, KV = 2, row = (H + 2 * KV) * D,
                  keys = first + queries;
@@ -307,6 +324,7 @@ static void attend(side *t, size_t queries, size_t first, size_t D)
         .queries = queries,
         .keys = keys,
         .first = first,
+        .positions = where == APART ? tokens(t, B) : NULL,
         .H = H,
         .KV = KV,
         .D = D,
@@ -321,22 +339,32 @@ static void attend(side *t, size_t queries, size_t first, size_t D)
 
 static void attention(side *t)
 {
-    attend(t, 70, 0, 40);
+    attend(t, 70, 0, 40, TOGETHER);
 }
 
 static void wide_heads(side *t)
 {
-    attend(t, 67, 0, 136);
+    attend(t, 67, 0, 136, TOGETHER);
 }
 
 static void odd_heads(side *t)
 {
-    attend(t, 30, 0, 33);
+    attend(t, 30, 0, 33, TOGETHER);
 }
 
 static void few_queries(side *t)
 {
-    attend(t, 3, 70, 34);
+    attend(t, 3, 70, 34, TOGETHER);
+}
+
+static void few_apart(side *t)
+{
+    attend(t, 1, VOCABULARY, 34, APART);
+}
+
+static void many_apart(side *t)
+{
+    attend(t, 20, VOCABULARY, 40, APART);
 }
 
 static void backward(side *t, size_t T, size_t D)
@@ -410,6 +438,21 @@ static void copy(side *t)
                         .y_row = 80,
                         .x_row = 70,
                         .storage = t->storage };
+    t->calls->copy(t->worker, &a);
+}
+
+static void copy_to_places(side *t)
+{
+    const pl_copy a = { .y = take(t, 3 * 53 * 80, t->storage, ZERO),
+                        .x = take(t, 9 * 70, t->storage, ANY),
+                        .rows = 9,
+                        .C = 66,
+                        .y_row = 80,
+                        .x_row = 70,
+                        .storage = t->storage,
+                        .positions = tokens(t, 3),
+                        .queries = 3,
+                        .keys = VOCABULARY + 3 };
     t->calls->copy(t->worker, &a);
 }
 
@@ -526,6 +569,7 @@ const pl_selftest_row pl_selftest_rows[] = {
     { "gemm", "few rows, B transposed", few_rows, 1, 1 },
     { "column_sum", "", column_sum, 1, 0 },
     { "embed", "dropout", embed, 0, 0 },
+    { "embed", "places", embed_places, 0, 0 },
     { "embed_bwd", "dropout", embed_bwd, 0, 0 },
     { "layernorm", "", layernorm, 1, 0 },
     { "layernorm_bwd", "", layernorm_bwd, 1, 0 },
@@ -535,11 +579,14 @@ const pl_selftest_row pl_selftest_rows[] = {
     { "attention", "wide heads", wide_heads, 1, 1 },
     { "attention", "odd heads", odd_heads, 1, 1 },
     { "attention", "few queries", few_queries, 1, 1 },
+    { "attention", "few queries, places", few_apart, 1, 1 },
+    { "attention", "places", many_apart, 1, 1 },
     { "attention_bwd", "groups, dropout", attention_bwd, 1, 1 },
     { "attention_bwd", "wide heads", wide_bwd, 1, 1 },
     { "gelu", "both forms", gelu, 1, 0 },
     { "drop", "", drop, 1, 0 },
     { "copy", "", copy, 1, 0 },
+    { "copy", "to places", copy_to_places, 1, 0 },
     { "add", "", add, 0, 0 },
     { "move", "", move, 0, 0 },
     { "cross_entropy", "", cross_entropy, 1, 0 },

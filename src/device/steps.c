@@ -23,7 +23,25 @@ static size_t row_of(cx *c, const pl_step *step, int i)
 
 static size_t rows_of(cx *c, const pl_step *step)
 {
+    if (step->flags & PL_STEP_LOGIT_ROWS)
+        return controls_of(c)->logits;
     return step->flags & PL_STEP_RUN_ROWS ? controls_of(c)->rows : step->rows;
+}
+
+/* The first row of x that a norm before the logits reads. */
+static size_t first_row_of(cx *c, const pl_step *step)
+{
+    const pl_controls *controls = controls_of(c);
+    return step->flags & PL_STEP_LAST_ROW ? controls->rows - 1
+           : step->flags & PL_STEP_LOGIT_ROWS
+               ? controls->rows - controls->logits
+               : 0;
+}
+
+/* Rows of each sequence of a round that serves. */
+static size_t queries_of(cx *c)
+{
+    return controls_of(c)->rows / controls_of(c)->sequences;
 }
 
 static size_t position_of(cx *c, const pl_step *step)
@@ -69,6 +87,10 @@ static void run_embed(cx *c, const pl_step *s)
         .wte_storage = storage_of(c, s, PL_ARG_EMBED_WTE),
         .wpe_storage = storage_of(c, s, PL_ARG_EMBED_WPE),
     };
+    if (has(s, PL_ARG_EMBED_POSITIONS)) {
+        a.positions = arg(c, s, PL_ARG_EMBED_POSITIONS);
+        a.T = a.token_stride = queries_of(c);
+    }
     c->calls->embed(c->worker, &a);
 }
 
@@ -98,8 +120,7 @@ static void run_layernorm(cx *c, const pl_step *s)
                        .rows = rows_of(c, s),
                        .C = s->cols,
                        .y_storage = storage_of(c, s, PL_ARG_LAYERNORM_Y) };
-    if (s->flags & PL_STEP_LAST_ROW)
-        a.x += (controls_of(c)->rows - 1) * s->cols;
+    a.x += first_row_of(c, s) * s->cols;
     c->calls->layernorm(c->worker, &a);
 }
 
@@ -130,8 +151,7 @@ static void run_rmsnorm(cx *c, const pl_step *s)
                      .rows = rows_of(c, s),
                      .C = s->cols,
                      .y_storage = storage_of(c, s, PL_ARG_RMSNORM_Y) };
-    if (s->flags & PL_STEP_LAST_ROW)
-        a.x += (controls_of(c)->rows - 1) * s->cols;
+    a.x += first_row_of(c, s) * s->cols;
     c->calls->rmsnorm(c->worker, &a);
 }
 
@@ -224,7 +244,7 @@ static void run_matmul(cx *c, const pl_step *s)
 
 static void run_matmul_t(cx *c, const pl_step *s)
 {
-    pl_gemm a = { .M = s->rows,
+    pl_gemm a = { .M = rows_of(c, s),
                   .N = s->cols,
                   .K = s->inner,
                   .a = arg(c, s, PL_ARG_MATMUL_T_X),
@@ -336,11 +356,23 @@ static void run_attention_bwd(cx *c, const pl_step *s)
     c->calls->attention_bwd(c->worker, &a);
 }
 
-/* The cache holds T rows of keys, then T rows of values, kept like qkv. */
+/* Slots of a cache, which holds T rows of keys for each of them, then T rows of
+ * values for each, kept like qkv. */
+static size_t slots_of(cx *c, const pl_step *s, int cache)
+{
+    return c->graph->buffers[s->args[cache].buffer].shape.rows / (2 * s->T);
+}
+
 static void run_cache_append(cx *c, const pl_step *s)
 {
     const pl_controls *controls = controls_of(c);
-    size_t A = s->heads * s->inner, at = controls->position * A;
+    const int several = has(s, PL_ARG_CACHE_APPEND_POSITIONS);
+    const size_t A = s->heads * s->inner,
+                 at = (several ? controls->slot * s->T : controls->position) *
+                      A,
+                 values = several
+                              ? slots_of(c, s, PL_ARG_CACHE_APPEND_CACHE) * s->T
+                              : s->T;
     void *cache = arg(c, s, PL_ARG_CACHE_APPEND_CACHE);
     const void *qkv = arg(c, s, PL_ARG_CACHE_APPEND_QKV);
     pl_copy a = { .rows = controls->rows,
@@ -349,10 +381,15 @@ static void run_cache_append(cx *c, const pl_step *s)
                   .x_row = 3 * A,
                   .storage = storage_of(c, s, PL_ARG_CACHE_APPEND_CACHE) };
     PL_CHECK(a.storage == storage_of(c, s, PL_ARG_CACHE_APPEND_QKV));
+    if (several) {
+        a.positions = arg(c, s, PL_ARG_CACHE_APPEND_POSITIONS);
+        a.queries = queries_of(c);
+        a.keys = s->T;
+    }
     a.y = pl_storage_at(cache, at, a.storage);
     a.x = pl_storage_at(qkv, A, a.storage);
     c->calls->copy(c->worker, &a);
-    a.y = pl_storage_at(cache, s->T * A + at, a.storage);
+    a.y = pl_storage_at(cache, values * A + at, a.storage);
     a.x = pl_storage_at(qkv, 2 * A, a.storage);
     c->calls->copy(c->worker, &a);
 }
@@ -383,6 +420,15 @@ static void run_attention_cached(cx *c, const pl_step *s)
         .products = c->products,
     };
     PL_CHECK(a.qkv_storage == storage_of(c, s, PL_ARG_ATTENTION_CACHED_QKV));
+    if (has(s, PL_ARG_ATTENTION_CACHED_POSITIONS)) {
+        const size_t slots = slots_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE),
+                     at = controls->slot * s->T * A;
+        a.k = pl_storage_at(cache, at, a.qkv_storage);
+        a.v = pl_storage_at(cache, slots * s->T * A + at, a.qkv_storage);
+        a.positions = arg(c, s, PL_ARG_ATTENTION_CACHED_POSITIONS);
+        a.B = controls->sequences;
+        a.queries = queries_of(c);
+    }
     c->calls->attention(c->worker, &a);
 }
 

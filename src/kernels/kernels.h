@@ -380,12 +380,17 @@ typedef struct pl_drop {
     pl_storage y_storage;
 } pl_drop;
 
-/* y[r * y_row + c] = x[r * x_row + c]; both have the one storage. */
+/* y[place(r) * y_row + c] = x[r * x_row + c]; both have the one storage.
+ * place(r) is r; but where there are positions, rows are those of sequences,
+ * `queries` of each, which have `keys` rows each in y: place(r) =
+ * (r / queries) * keys + positions[r / queries] + r % queries. */
 typedef struct pl_copy {
     void *y;
     const void *x;
     size_t rows, C, y_row, x_row;
     pl_storage storage;
+    const int32_t *positions; /* [rows / queries], or NULL */
+    size_t queries, keys;
 } pl_copy;
 
 /* ---- sums of groups ---- */

@@ -432,7 +432,10 @@ static void build_packing(builder *b)
 static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                 pl_error *err)
 {
-    builder b = { .gpt = gpt, .graph = &gpt->graph, .s = &gpt->shape };
+    builder b = { .gpt = gpt,
+                  .graph = &gpt->graph,
+                  .s = &gpt->shape,
+                  .positions = PL_NO_BUFFER };
 
     pl_graph_begin(&gpt->graph, heap);
     gpt->controls = pl_graph_buffer(&gpt->graph, "controls", PL_CLASS_CONTROL,
@@ -444,9 +447,9 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                        PL_U8, sizeof(pl_outcome), 1);
     build_sets(&b);
     build_packing(&b);
-    void (*const programs[])(builder *) = { build_train,  pl_build_groups,
-                                            build_update, build_eval,
-                                            build_sample, build_save };
+    void (*const programs[])(
+        builder *) = { build_train,  pl_build_groups, build_update,  build_eval,
+                       build_sample, build_save,      pl_build_serve };
     for (int i = 0; i < PL_PROGRAM_COUNT && !gpt->graph.status; i++)
         if (wanted >> i & 1) {
             builder fresh = b;
@@ -462,9 +465,10 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
 static pl_status build_all(pl_gpt *gpt, pl_heap *heap, pl_error *err)
 {
     static const unsigned programs[] = {
-        [PL_PURPOSE_TRAINING] = (1u << PL_PROGRAM_COUNT) - 1,
+        [PL_PURPOSE_TRAINING] = (1u << PL_SERVE) - 1,
         [PL_PURPOSE_SAMPLING] = 1u << PL_SAMPLE,
         [PL_PURPOSE_EVALUATION] = 1u << PL_EVAL,
+        [PL_PURPOSE_SERVING] = 1u << PL_SERVE,
     };
     return build_programs(gpt, programs[gpt->layout.purpose], heap, err);
 }

@@ -20,6 +20,7 @@ typedef enum pl_gpt_purpose {
     PL_PURPOSE_TRAINING,
     PL_PURPOSE_SAMPLING,
     PL_PURPOSE_EVALUATION,
+    PL_PURPOSE_SERVING,
 } pl_gpt_purpose;
 
 /* Whether decoding keeps keys and values from token to token. Where there is no
@@ -55,6 +56,9 @@ typedef struct pl_gpt_layout {
                         * 0: all */
     size_t prefill;    /* prompt tokens decoded at once */
     pl_gpt_cache cache;
+    size_t slots;          /* serving: sequences with a cache of their own */
+    size_t logit_rows;     /* and rows whose logits exist at once, `slots` at
+                            * least */
     size_t slice_bytes;    /* of a tensor that is saved at once */
     size_t pack_columns;   /* of weights that a thread packs at once; 0: the few
                             * that fit its stack */
@@ -86,6 +90,9 @@ typedef struct pl_gpt {
     pl_buffer_id sample_logits;          /* float32 [V] */
     pl_buffer_id sample_work;            /* float32 [V], in the host's space */
     pl_buffer_id slice;                  /* uint8 [slice_bytes], likewise */
+    /* serving: int32 [prefill] and [slots], float32 [logit_rows, V] */
+    pl_buffer_id serve_tokens, serve_positions, serve_logits;
+    pl_buffer_id serve_work; /* float32 [V], in the host's space */
 } pl_gpt;
 
 /* What the key `dtype` means for a layout. */
@@ -99,6 +106,10 @@ PL_MUST_CHECK pl_status pl_gpt_layout_make(pl_gpt_layout *layout,
                                            const pl_config *config,
                                            pl_gpt_purpose purpose,
                                            pl_heap *heap, pl_error *err);
+
+/* Serving: every slot's row has room in a round, and its logits. For whoever
+ * changed slots, prefill or logit_rows. */
+void pl_gpt_layout_mend_serving(pl_gpt_layout *layout);
 
 /* Sums of groups that an update keeps beside its gradients: log2(groups). */
 size_t pl_gpt_digits(size_t groups);

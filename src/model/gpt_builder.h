@@ -71,14 +71,16 @@ typedef struct builder {
     pl_graph *graph;
     const pl_shape *s;
     pl_program_id program;
-    size_t rows, T;      /* rows of a round, rows of a sequence */
-    size_t row, chunk;   /* steps are written for `chunk` rows from `row` on;
-                          * chunk 0: for all of them */
-    unsigned keeps;      /* stages whose output is kept: bits 1 << stage */
-    int again;           /* what wasn't kept is being computed again */
-    unsigned flags;      /* of every step */
-    double dropout;      /* 0 outside training */
-    pl_buffer_id *cache; /* decoding: keys and values per layer, or NULL */
+    size_t rows, T;         /* rows of a round, rows of a sequence */
+    size_t row, chunk;      /* steps are written for `chunk` rows from `row` on;
+                             * chunk 0: for all of them */
+    unsigned keeps;         /* stages whose output is kept: bits 1 << stage */
+    int again;              /* what wasn't kept is being computed again */
+    unsigned flags;         /* of every step */
+    double dropout;         /* 0 outside training */
+    pl_buffer_id *cache;    /* decoding: keys and values per layer, or NULL */
+    pl_buffer_id positions; /* serving: where each sequence's rows begin, else
+                             * PL_NO_BUFFER */
 } builder;
 
 /* The activations of one block; PL_NO_BUFFER: not there (any more). */
@@ -173,6 +175,11 @@ pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens);
 /* y = the norm of x by ln_f, with its statistics. */
 pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
                           pl_buffer_id *stats);
+
+/* ---- gpt_serve.c ---- */
+
+/* Decoding and scoring of several sequences. */
+void pl_build_serve(builder *b);
 
 /* ---- gpt_groups.c ---- */
 

@@ -13,6 +13,7 @@ pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens)
     pl_step_arg(step, PL_ARG_EMBED_TOKENS, tokens);
     pl_step_arg(step, PL_ARG_EMBED_WTE, pl_build_weight(b, PL_WTE, -1));
     pl_step_arg(step, PL_ARG_EMBED_WPE, pl_build_weight(b, PL_WPE, -1));
+    pl_step_arg(step, PL_ARG_EMBED_POSITIONS, b->positions);
     return x;
 }
 
@@ -67,6 +68,7 @@ static void attend_cached(builder *b, int layer, block *k)
     step->inner = b->s->D;
     pl_step_arg(step, PL_ARG_CACHE_APPEND_CACHE, cache);
     pl_step_arg(step, PL_ARG_CACHE_APPEND_QKV, k->act[ACT_QKV]);
+    pl_step_arg(step, PL_ARG_CACHE_APPEND_POSITIONS, b->positions);
     pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_CACHED,
                                             k->act[ACT_ATT]);
     step = pl_build_step(b, PL_OP_ATTENTION_CACHED, layer);
@@ -76,6 +78,7 @@ static void attend_cached(builder *b, int layer, block *k)
     pl_step_arg(step, PL_ARG_ATTENTION_CACHED_QKV, k->act[ACT_QKV]);
     pl_step_arg(step, PL_ARG_ATTENTION_CACHED_CACHE, cache);
     pl_step_arg(step, PL_ARG_ATTENTION_CACHED_SCRATCH, scratch);
+    pl_step_arg(step, PL_ARG_ATTENTION_CACHED_POSITIONS, b->positions);
 }
 
 void pl_build_att(builder *b, int layer, block *k)

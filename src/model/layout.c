@@ -10,7 +10,10 @@ enum {
                                      * share the rows */
     CHUNK_LEAST_ROWS = 64,          /* fewer make poor matrix products */
     SLICE_BYTES = 4 * 1024 * 1024,
-    MLP_ROWS = 1024, /* fills a matrix product; more rows gain nothing */
+    MLP_ROWS = 1024,  /* fills a matrix product; more rows gain nothing */
+    SERVE_ROWS = 256, /* of a prompt at once: others wait meanwhile */
+    SERVE_LOGITS = 64,
+    SERVE_SLOTS = 8, /* more gain little on a processor */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -73,6 +76,24 @@ static int keeps_copies(const pl_config *config, const pl_device_info *device)
     return config->working_copy == PL_WORKING_COPY_RESIDENT;
 }
 
+static void set_serving(pl_gpt_layout *layout, const pl_shape *shape,
+                        const pl_config *config)
+{
+    layout->slots = config->serve_slots != PL_NONE ? (size_t)config->serve_slots
+                                                   : SERVE_SLOTS;
+    layout->prefill = smaller(shape->T, SERVE_ROWS);
+    layout->logit_rows = smaller(layout->prefill, SERVE_LOGITS);
+    pl_gpt_layout_mend_serving(layout);
+}
+
+void pl_gpt_layout_mend_serving(pl_gpt_layout *layout)
+{
+    if (layout->logit_rows < layout->slots)
+        layout->logit_rows = layout->slots;
+    if (layout->prefill < layout->logit_rows)
+        layout->prefill = layout->logit_rows;
+}
+
 pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                              const pl_config *config, pl_gpt_purpose purpose,
                              pl_heap *heap, pl_error *err)
@@ -113,6 +134,8 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
     pl_status status = pl_device_choose(&layout->device, config, err);
     if (status)
         return status;
+    if (purpose == PL_PURPOSE_SERVING)
+        set_serving(layout, shape, config);
     layout->copy = keeps_copies(config, &layout->device) ? PL_COPY_RESIDENT
                                                          : PL_COPY_NONE;
     layout->chunk_rows = chunk_rows(shape->V, layout);

@@ -76,7 +76,8 @@ typedef struct pl_buffer {
     X(PL_UPDATE_WEIGHTS, "update")                                             \
     X(PL_EVAL, "eval")                                                         \
     X(PL_SAMPLE, "sample")                                                     \
-    X(PL_SAVE, "save")
+    X(PL_SAVE, "save")                                                         \
+    X(PL_SERVE, "serve")
 
 typedef enum pl_program_id {
 #define PL_PROGRAM_ENUM(id, text) id,

@@ -46,7 +46,9 @@ enum {
      * weights, both operands of the other products */
     PL_STEP_ROUND_BF16 = 32,
     PL_STEP_ROUND_F16 = 64,
-    PL_STEP_GELU = 128, /* y itself becomes GELU(y) */
+    PL_STEP_GELU = 128,       /* y itself becomes GELU(y) */
+    PL_STEP_LOGIT_ROWS = 256, /* as many rows as controls want logits of, the
+                               * last of x's */
     /* what a product with weights may have */
     PL_STEP_PRODUCT = PL_STEP_GELU_TANH | PL_STEP_ROUND_BF16 |
                       PL_STEP_ROUND_F16,
@@ -85,16 +87,19 @@ enum { PL_OUTCOME_BYTES = 12 };
     X(EMBED_BWD, "embed.bwd", PL_ROWS | PL_COLS | PL_T | PL_DROPOUT, 0,        \
       rows * cols, 0.5e9)                                                      \
     X(LAYERNORM, "layernorm", PL_ROWS | PL_COLS,                               \
-      PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW, rows * cols, 1.2e9)                 \
+      PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW | PL_STEP_LOGIT_ROWS, rows * cols,   \
+      1.2e9)                                                                   \
     X(LAYERNORM_BWD, "layernorm.bwd", PL_ROWS | PL_COLS, 0, rows * cols,       \
       0.5e9)                                                                   \
     X(RMSNORM, "rmsnorm", PL_ROWS | PL_COLS,                                   \
-      PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW, rows * cols, 1.6e9)                 \
+      PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW | PL_STEP_LOGIT_ROWS, rows * cols,   \
+      1.6e9)                                                                   \
     X(RMSNORM_BWD, "rmsnorm.bwd", PL_ROWS | PL_COLS, 0, rows * cols, 0.6e9)    \
     X(MATMUL, "matmul", PL_ROWS | PL_COLS | PL_INNER | PL_T | PL_DROPOUT,      \
       PL_STEP_RUN_ROWS | PL_STEP_PRODUCT | PL_STEP_GELU,                       \
       2.0 * (rows + PL_PACKING_ROWS) * cols * inner, 80e9)                     \
-    X(MATMUL_T, "matmul.t", PL_ROWS | PL_COLS | PL_INNER, PL_STEP_PRODUCT,     \
+    X(MATMUL_T, "matmul.t", PL_ROWS | PL_COLS | PL_INNER,                      \
+      PL_STEP_PRODUCT | PL_STEP_LOGIT_ROWS,                                    \
       2.0 * (rows + PL_PACKING_ROWS) * cols * inner, 80e9)                     \
     X(MATMUL_DW, "matmul.dw", PL_ROWS | PL_COLS | PL_INNER,                    \
       PL_STEP_ROUND_BF16 | PL_STEP_ROUND_F16, 2.0 * rows * cols * inner, 80e9) \
@@ -135,7 +140,8 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(EMBED, X, "x", PL_WRITE, PL_NEEDED, PL_IS_F32, (rows * cols))            \
     A(EMBED, TOKENS, "tokens", PL_READ, PL_NEEDED, PL_IS_TOKEN, rows)          \
     A(EMBED, WTE, "wte", PL_READ, PL_NEEDED, PL_IS_WEIGHT, cols)               \
-    A(EMBED, WPE, "wpe", PL_READ, PL_NEEDED, PL_IS_WEIGHT, (T * cols))
+    A(EMBED, WPE, "wpe", PL_READ, PL_NEEDED, PL_IS_WEIGHT, (T * cols))         \
+    A(EMBED, POSITIONS, "positions", PL_READ, PL_OPTIONAL, PL_IS_TOKEN, 1)
 
 #define PL_ARGS_EMBED_BWD(A)                                                   \
     A(EMBED_BWD, DWTE, "dwte", PL_UPDATE, PL_NEEDED, PL_IS_F32, cols)          \
@@ -231,12 +237,17 @@ enum { PL_OUTCOME_BYTES = 12 };
       (rows * heads))                                                          \
     A(ATTENTION_BWD, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
-/* The cache has T rows of keys, then T rows of values. */
+/* The cache has T rows of keys, then T rows of values. Where there are
+ * positions it has so many of each for every slot, keys of all of them first;
+ * the rows are those of several sequences in as many slots, and each begins at
+ * its own position. */
 #define PL_ARGS_CACHE_APPEND(A)                                                \
     A(CACHE_APPEND, CACHE, "cache", PL_UPDATE, PL_NEEDED, PL_IS_STORED,        \
       2 * T * heads * inner)                                                   \
     A(CACHE_APPEND, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,              \
-      3 * rows * heads * inner)
+      3 * rows * heads * inner)                                                \
+    A(CACHE_APPEND, POSITIONS, "positions", PL_READ, PL_OPTIONAL, PL_IS_TOKEN, \
+      1)
 
 #define PL_ARGS_ATTENTION_CACHED(A)                                            \
     A(ATTENTION_CACHED, ATT, "att", PL_WRITE, PL_NEEDED, PL_IS_STORED,         \
@@ -246,7 +257,9 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ATTENTION_CACHED, CACHE, "cache", PL_READ, PL_NEEDED, PL_IS_STORED,      \
       2 * T * heads * inner)                                                   \
     A(ATTENTION_CACHED, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL,           \
-      PL_IS_F32, 1)
+      PL_IS_F32, 1)                                                            \
+    A(ATTENTION_CACHED, POSITIONS, "positions", PL_READ, PL_OPTIONAL,          \
+      PL_IS_TOKEN, 1)
 
 #define PL_ARGS_GELU(A)                                                        \
     A(GELU, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))          \

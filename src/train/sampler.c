@@ -109,6 +109,43 @@ static float kth_largest(const float *x, size_t n, size_t k)
     return value;
 }
 
+/* The number from which on x[n], none below 0, adds up to `wanted` > 0, or its
+ * smallest where rounding ate that: found byte by byte, like the above. Numbers
+ * that agree so far are added in their order. */
+static float share_begins(const float *x, size_t n, double wanted)
+{
+    uint32_t found = 0, known = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        double sums[256] = { 0 };
+        uint32_t byte = 255, bits;
+        for (size_t i = 0; i < n; i++) {
+            memcpy(&bits, &x[i], sizeof bits);
+            if ((bits & known) == found)
+                sums[bits >> shift & 255] += (double)x[i];
+        }
+        while (byte > 0 && wanted > sums[byte])
+            wanted -= sums[byte--];
+        found |= byte << shift;
+        known |= 0xffu << shift;
+    }
+    float value;
+    memcpy(&value, &found, sizeof value);
+    return value;
+}
+
+/* Leaves the likeliest that have the share `top_p` of `sum`; returns theirs. */
+static double keep_share(float *likelihoods, size_t V, double top_p, double sum)
+{
+    const float least = share_begins(likelihoods, V, top_p * sum);
+    double kept = 0.0;
+    for (size_t i = 0; i < V; i++) {
+        if (likelihoods[i] < least)
+            likelihoods[i] = 0.0f;
+        kept += (double)likelihoods[i];
+    }
+    return kept;
+}
+
 static int32_t likeliest(const float *logits, size_t V)
 {
     size_t best = 0;
@@ -138,6 +175,8 @@ int32_t pl_sampler_choose(float *logits, size_t V, const pl_sampling *sampling,
                                        : 0.0f;
         sum += (double)logits[i];
     }
+    if (sampling->top_p > 0.0 && sampling->top_p < 1.0)
+        sum = keep_share(logits, V, sampling->top_p, sum);
     double rest = pl_rng_unit(words) * sum;
     for (size_t i = 0; i < V; i++) {
         rest -= (double)logits[i];

@@ -14,6 +14,8 @@ typedef struct pl_sampling {
     double temperature; /* 0: the likeliest */
     size_t top_k;       /* 0: among all */
     uint32_t seed;
+    double top_p; /* among the likeliest that have this share together, and
+                   * those equal to the last of them; 0: among all */
 } pl_sampling;
 
 typedef struct pl_sampler {

@@ -16,7 +16,7 @@ typedef struct pl_session {
     int has_dataset;
     pl_prompts prompts;    /* of a training that writes texts on its way */
     size_t reserve_bytes;  /* what was planned outside the arena */
-    uint64_t files_bytes;  /* and for files in memory */
+    uint64_t files_bytes;  /* and for files in memory, or for requests */
     size_t driver_bytes;   /* the most of the host's memory that a card's driver
                             * had taken when the card was open; else 0 */
     pl_machine machine;    /* its rates are learnt while training */
@@ -48,6 +48,13 @@ PL_MUST_CHECK pl_status pl_session_open_bench(
 PL_MUST_CHECK pl_status pl_session_open_sample(
     pl_session *session, const pl_config *config, const pl_machine *machine,
     const char *folder, const pl_log *log, pl_heap *heap, pl_error *err);
+
+/* The same to serve: several texts at once (train/slots.h). The budget also has
+ * to hold `service_bytes`, what the caller takes for requests. */
+PL_MUST_CHECK pl_status pl_session_open_serve(
+    pl_session *session, const pl_config *config, const pl_machine *machine,
+    const char *folder, size_t service_bytes, const pl_log *log, pl_heap *heap,
+    pl_error *err);
 
 /* Evaluation only, of the weights in `folder` likewise, on the config's data:
  * no gradients, no moments, no out_dir. */

@@ -40,7 +40,8 @@ static pl_status read_model(model *m, const char *folder, pl_heap *heap,
     return status;
 }
 
-/* Arena and reserve, with `more` bytes of tables than are there by now. */
+/* Arena and reserve, with `more` bytes of tables than are there by now, and
+ * what a service takes for its requests. */
 static size_t needed_bytes(pl_session *session, size_t more)
 {
     const pl_gpt *gpt = &session->run.gpt;
@@ -48,7 +49,8 @@ static size_t needed_bytes(pl_session *session, size_t more)
     session->reserve_bytes = pl_run_plan_reserve(
         &session->run.shape, &gpt->layout, pl_run_plan_host_arena(gpt), tables);
     return pl_run_plan_total(&session->run.shape, &gpt->layout,
-                             gpt->placement.arena_bytes, tables, 0);
+                             gpt->placement.arena_bytes, tables,
+                             session->files_bytes);
 }
 
 static pl_status check_budget(pl_session *session, const pl_machine *machine,
@@ -92,30 +94,82 @@ static pl_status check_sampling(const pl_session *session, const char *folder,
 
 /* Decoding takes as long as reading the weights does: where there is room,
  * products find them in 16 bits. */
-static pl_status make_sampling(pl_session *session, const pl_machine *machine,
-                               pl_gpt_layout *layout, pl_error *err)
+static pl_status try_copies(pl_session *session, const pl_machine *machine,
+                            pl_gpt_layout *layout, size_t *needed,
+                            pl_error *err)
 {
     static const pl_gpt_copy copies[] = { PL_COPY_RESIDENT, PL_COPY_NONE };
     const int most = layout->dtype != PL_F32 && layout->weights == PL_F32;
-    size_t needed = SIZE_MAX;
     pl_status status = PL_OK;
-    for (int i = !most; i < 2 && needed > machine->budget_bytes && !status;
+    *needed = SIZE_MAX;
+    for (int i = !most; i < 2 && *needed > machine->budget_bytes && !status;
          i++) {
         pl_heap trial = pl_heap_make(session->run.heap->limit_bytes);
         layout->copy = copies[i];
         status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
                              &trial, err);
-        needed = status ? 0 : needed_bytes(session, trial.taken_bytes);
+        *needed = status ? 0 : needed_bytes(session, trial.taken_bytes);
         pl_heap_close(&trial);
     }
+    return status;
+}
+
+static pl_status make_sampling(pl_session *session, const pl_machine *machine,
+                               pl_gpt_layout *layout, pl_error *err)
+{
+    size_t needed;
+    pl_status status = try_copies(session, machine, layout, &needed, err);
     if (!status)
         status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
                              session->run.heap, err);
     return status;
 }
 
+/* Whether a smaller layout is left: half the slots where their number is free,
+ * then half the rows. */
+static int shrink_serving(pl_gpt_layout *layout, const pl_config *config)
+{
+    const int is_free = config->serve_slots == PL_NONE;
+    if (is_free && layout->slots > 1)
+        layout->slots /= 2;
+    else if (layout->prefill > layout->slots)
+        layout->prefill /= 2;
+    else
+        return 0;
+    if (layout->logit_rows > layout->prefill)
+        layout->logit_rows = layout->prefill;
+    pl_gpt_layout_mend_serving(layout);
+    return 1;
+}
+
+/* The most slots and rows that fit, with 16-bit weights beside the others where
+ * there is room for these too. */
+static pl_status make_serving(pl_session *session, const pl_machine *machine,
+                              pl_gpt_layout *layout, pl_error *err)
+{
+    pl_status status;
+    size_t needed;
+    do {
+        status = try_copies(session, machine, layout, &needed, err);
+    } while (!status && needed > machine->budget_bytes &&
+             shrink_serving(layout, session->run.config));
+    if (!status)
+        status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
+                             session->run.heap, err);
+    if (status || needed <= machine->budget_bytes)
+        return status;
+    return pl_fail(err, PL_E_MEMORY,
+                   "serving %zu texts at once needs %s, of which %s are for "
+                   "requests; the budget is %s (%s)",
+                   layout->slots, pl_units_bytes(needed).text,
+                   pl_units_bytes(session->files_bytes).text,
+                   pl_units_bytes(machine->budget_bytes).text,
+                   machine->budget_from);
+}
+
 static pl_status plan_sampling(pl_session *session, const model *m,
-                               const pl_machine *machine, pl_error *err)
+                               const pl_machine *machine,
+                               pl_gpt_purpose purpose, pl_error *err)
 {
     pl_gpt_layout layout;
     pl_status status = pl_dataset_read_tokenizer(
@@ -125,30 +179,29 @@ static pl_status plan_sampling(pl_session *session, const model *m,
         status = check_sampling(session, m->folder, err);
     if (!status)
         status = pl_gpt_layout_make(&layout, &session->run.shape,
-                                    session->run.config, PL_PURPOSE_SAMPLING,
+                                    session->run.config, purpose,
                                     session->run.heap, err);
-    if (!status)
-        status = make_sampling(session, machine, &layout, err);
-    return status;
-}
-
-pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
-                                 const pl_machine *machine, const char *folder,
-                                 const pl_log *log, pl_heap *heap,
-                                 pl_error *err)
-{
-    model m;
-    *session = (pl_session){ .run = pl_run_make(PL_RUN_SAMPLES, config, log,
-                                                heap) };
-    pl_session_say_device(config, log);
-    pl_status status = read_model(&m, folder, heap, err);
     if (status)
         return status;
-    status = plan_sampling(session, &m, machine, err);
+    if (purpose == PL_PURPOSE_SERVING)
+        return make_serving(session, machine, &layout, err);
+    status = make_sampling(session, machine, &layout, err);
+    return status ? status : check_budget(session, machine, "sampling", err);
+}
+
+static pl_status open_sample(pl_session *session, const pl_machine *machine,
+                             const char *folder, pl_gpt_purpose purpose,
+                             pl_error *err)
+{
+    model m;
+    pl_session_say_device(session->run.config, session->run.log);
+    pl_status status = read_model(&m, folder, session->run.heap, err);
+    if (status)
+        return status;
+    session->run.step = m.step;
+    status = plan_sampling(session, &m, machine, purpose, err);
     if (!status)
         status = pl_pretrained_check(&m.weights, &session->run.gpt, err);
-    if (!status)
-        status = check_budget(session, machine, "sampling", err);
     if (!status)
         status = pl_session_open_device(session, err);
     if (status)
@@ -160,6 +213,27 @@ pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
 close_weights:
     pl_pretrained_close(&m.weights);
     return status;
+}
+
+pl_status pl_session_open_sample(pl_session *session, const pl_config *config,
+                                 const pl_machine *machine, const char *folder,
+                                 const pl_log *log, pl_heap *heap,
+                                 pl_error *err)
+{
+    *session = (pl_session){ .run = pl_run_make(PL_RUN_SAMPLES, config, log,
+                                                heap) };
+    return open_sample(session, machine, folder, PL_PURPOSE_SAMPLING, err);
+}
+
+pl_status pl_session_open_serve(pl_session *session, const pl_config *config,
+                                const pl_machine *machine, const char *folder,
+                                size_t service_bytes, const pl_log *log,
+                                pl_heap *heap, pl_error *err)
+{
+    *session = (pl_session){ .run = pl_run_make(PL_RUN_SAMPLES, config, log,
+                                                heap),
+                             .files_bytes = service_bytes };
+    return open_sample(session, machine, folder, PL_PURPOSE_SERVING, err);
 }
 
 /* ---- evaluation ---- */

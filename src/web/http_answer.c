@@ -43,6 +43,8 @@ static int add_headers(const pl_http_exchange *exchange,
         done = done && add(http, response, "WWW-Authenticate", "Bearer");
     if (status == 405)
         done = done && add(http, response, "Allow", "GET, HEAD, POST");
+    if (status == 429)
+        done = done && add(http, response, "Retry-After", "1");
     if (exchange->takes_cookie) {
         char text[PL_HTTP_TOKEN_BYTES + 96];
         snprintf(text, sizeof text, "%s=%s; Path=/; HttpOnly; SameSite=Strict",

@@ -75,16 +75,16 @@ typedef struct scan {
     pl_live *live;
     const pl_file *file;
     uint64_t size, every;
-    uint64_t at; /* the next byte to look at: the beginning of a line */
-    size_t used; /* of live->out */
+    uint64_t next; /* the beginning of a line: all before it is done */
+    size_t used;   /* of live->out */
     int is_full;
 } scan;
 
-/* The lines of the piece in live->in; how many of its bytes these were. */
-static size_t take_lines(scan *s, size_t bytes)
+/* The lines of the piece in live->in, from `first` on; where they end. */
+static size_t take_lines(scan *s, size_t first, size_t bytes)
 {
     const char *in = s->live->in;
-    size_t at = 0;
+    size_t at = first;
     while (at < bytes) {
         const char *end = memchr(in + at, '\n', bytes - at);
         if (!end)
@@ -103,21 +103,29 @@ static size_t take_lines(scan *s, size_t bytes)
     return at;
 }
 
+/* A line that is longer than any of ours is passed over, as soon as its end is
+ * found. */
 static void scan_lines(scan *s)
 {
-    const uint64_t last = s->at + MOST_SCANNED;
-    while (!s->is_full && s->at < s->size && s->at < last) {
-        const uint64_t left = s->size - s->at;
+    const uint64_t begin = s->next;
+    int is_long = 0;
+    for (uint64_t at = begin; !s->is_full && at < s->size;) {
+        const uint64_t left = s->size - at;
         const size_t n = left < PL_LIVE_IN_BYTES - 1 ? (size_t)left
                                                      : PL_LIVE_IN_BYTES - 1;
-        if (pl_file_pread_exact(s->file, s->live->in, n, s->at, NULL) != PL_OK)
-            return;            /* it was cut meanwhile */
+        if (at - begin > MOST_SCANNED ||
+            pl_file_pread_exact(s->file, s->live->in, n, at, NULL) != PL_OK)
+            return;            /* enough, or it was cut meanwhile */
         s->live->in[n] = '\0'; /* where strtoull ends */
-        const size_t taken = take_lines(s, n);
-        if (taken == 0 && n < PL_LIVE_IN_BYTES - 1)
+        const char *end = is_long ? memchr(s->live->in, '\n', n) : NULL;
+        const size_t first = end ? (size_t)(end - s->live->in) + 1 : 0;
+        const size_t done = is_long && !end ? 0 : take_lines(s, first, n);
+        if (done == 0 && n < PL_LIVE_IN_BYTES - 1)
             return; /* a line that is still being written */
-        /* what is longer than any line of ours is passed over */
-        s->at += taken || s->is_full ? taken : n;
+        is_long = done == 0 && !s->is_full;
+        at += done ? done : n;
+        if (done)
+            s->next = at;
     }
 }
 
@@ -157,7 +165,7 @@ size_t pl_live_read_lines(pl_live *live, const pl_live_run *run,
         s.file = &file;
         if (pl_file_stamp_of(&file, &stamp, NULL) == PL_OK) {
             s.size = stamp.size_bytes;
-            s.at = from = find_beginning(&file, s.size, wish, live->in);
+            s.next = from = find_beginning(&file, s.size, wish, live->in);
             scan_lines(&s);
         }
         pl_file_abandon(&file);
@@ -166,7 +174,7 @@ size_t pl_live_read_lines(pl_live *live, const pl_live_run *run,
                      "{\"file\": \"%" PRIu64 ".%" PRIu64
                      "\", \"from\": %" PRIu64 ", \"next\": %" PRIu64
                      ", \"bytes\": %" PRIu64 "}",
-                     stamp.device, stamp.inode, from, s.at, s.size);
+                     stamp.device, stamp.inode, from, s.next, s.size);
     memset(live->out, ' ', HEAD_BYTES);
     memcpy(live->out, head, (size_t)n);
     live->out[HEAD_BYTES - 1] = '\n';

@@ -396,6 +396,7 @@ def main(work):
             check(browser, work)
         browser.get("about:blank")
     finally:
+        Program.end_all()
         browser.quit()
     print("live: the page is right in a browser")
 

@@ -83,24 +83,33 @@ def run(work, *arguments):
 class Program:
     """One that goes on, with its output in a file."""
 
+    started = []
+
     def __init__(self, work, *arguments):
         self.log = pathlib.Path(work) / f"log-{time.monotonic_ns()}.txt"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [PLIMSOLL, *arguments], cwd=work, stdin=subprocess.PIPE,
                 stdout=log, stderr=subprocess.STDOUT)
+        Program.started.append(self)
 
     def address(self):
         def find():
             assert self.process.poll() is None, self.log.read_text()
-            return re.search(r"^live: (http://\S+)$", self.log.read_text(),
-                             re.M)
+            return re.search(r"^(?:live|serve): (http://\S+)( |$)",
+                             self.log.read_text(), re.M)
         return wait_for("an address", find)[1]
 
     def end(self):
-        self.process.stdin.close()
-        self.process.terminate()
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.terminate()
         self.process.wait()
+
+    @classmethod
+    def end_all(cls):
+        for program in cls.started:
+            program.end()
 
 
 def metrics_of(folder):

@@ -8,11 +8,11 @@ from PIL import Image
 
 from common import Program, open_browser, prefer, resize, run, wait_for
 
-RUN = ["--dataset=docs", "--n_layer=4", "--n_head=4", "--n_embd=128",
+RUN = ["--dataset=docs", "--n_layer=4", "--n_head=4", "--n_embd=96",
        "--block_size=64", "--batch_size=8", "--gradient_accumulation_steps=2",
-       "--eval_iters=20", "--eval_interval=100", "--max_iters=1200",
-       "--warmup_iters=100", "--lr_decay_iters=1200", "--min_lr=1e-4",
-       "--sample_interval=200", "--max_new_tokens=160", "--memory=64MB",
+       "--eval_iters=20", "--eval_interval=50", "--max_iters=900",
+       "--warmup_iters=100", "--lr_decay_iters=900", "--min_lr=1e-4",
+       "--sample_interval=150", "--max_new_tokens=160", "--memory=40MB",
        "--sample_prompts=Plimsoll "]
 
 
@@ -43,27 +43,25 @@ def main(work, docs):
         page.read_text() for page in sorted((root / "docs").glob("*.md"))))
     run(work, "prepare", "--out=data/docs", "docs.txt")
     run(work, "train", *RUN, "--learning_rate=3e-3", "--out_dir=wide")
-    run(work, "train", *RUN, "--learning_rate=3e-3", "--n_embd=64",
+    run(work, "train", *RUN, "--learning_rate=3e-3", "--n_embd=48",
         "--dtype=bfloat16", "--out_dir=narrow")
     browser = open_browser()
     training = Program(work, "train", *RUN, "--learning_rate=2e-3",
-                       "--memory=96MB", "--out_dir=out", "--live=0")
+                       "--memory=72MB", "--out_dir=out", "--live=0")
     show(browser, training.address(), "light")
     wait_for("two thirds of the run", lambda: "step" in (
         browser.execute_script(
             "const e = document.querySelector('.far b');"
-            "return e && Number(e.textContent.replace(/[^0-9]/g, '')) > 800 ?"
+            "return e && Number(e.textContent.replace(/[^0-9]/g, '')) > 600 ?"
             "e.textContent : ''")), 900)
-    resize(browser, 1200, 1460)
-    time.sleep(1)
-    picture(browser, docs / "live.png", 1200, 1460)
+    picture(browser, docs / "live.png", 1200, 1420)
     training.end()
     live = Program(work, "live", "--port=0", "wide", "narrow")
     show(browser, live.address(), "dark")
     picture(browser, docs / "live-dark.png", 1200, 820)
     show(browser, live.address(), "light")
     picture(browser, docs / "live-phone.png", 360, 780)
-    live.end()
+    Program.end_all()
     browser.quit()
 
 

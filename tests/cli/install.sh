@@ -25,7 +25,7 @@ expected() {
     for name in "$root"/config/*.py; do
         echo "share/plimsoll/config/${name##*/}"
     done
-    for name in "$root"/docs/*.md; do
+    for name in "$root"/docs/*.md "$root"/docs/*.png; do
         echo "share/doc/plimsoll/docs/${name##*/}"
     done
 }

@@ -165,6 +165,17 @@ cmp alone/latest/model.safetensors taken/latest/model.safetensors
 expect 1 "$PLIMSOLL" live alone "--port=$taken"
 says "port $taken of 127.0.0.1 is in use"
 
+# so is a library that is missing: one that can't be read counts as such
+mkdir fake
+echo none >fake/libmicrohttpd.so.12
+echo none >fake/libmicrohttpd.so
+expect 6 env LD_LIBRARY_PATH="$PWD/fake" "$PLIMSOLL" live alone
+says 'libmicrohttpd, which serves pages, is not installed'
+says 'apt-get install libmicrohttpd12'
+expect 0 env LD_LIBRARY_PATH="$PWD/fake" "${run[@]}" --out_dir=without --live
+says 'there is no live page: the library libmicrohttpd'
+cmp alone/latest/model.safetensors without/latest/model.safetensors
+
 # ---- several runs, other names, a finished run ----
 
 out=$(ask "$taken" /api/state)
@@ -190,7 +201,7 @@ wait "$other" 2>/dev/null || true
 
 mkdir long
 awk 'BEGIN {
-    for (i = 0; i < 300000; i++)
+    for (i = 0; i < 200000; i++)
         printf "{\"step\": %d, \"loss\": 2.5, \"lr\": 0.001, \"grad_norm\": " \
             "0.5, \"loss_scale\": 1, \"skipped\": 0, \"arithmetic\": 4, " \
             "\"step_ms\": 1.25}\n", i
@@ -199,6 +210,17 @@ awk 'BEGIN {
 case $(basename "$(dirname "$PLIMSOLL")") in
 asan | tsan) exit 0 ;;
 esac
+# A run and its page together keep the budget.
+bash "$cage" 60000000 "${run[@]}" --out_dir=caged --memory=60MB --live=0 \
+    >log.txt 2>&1 &
+pid=$!
+port=$(port_of log.txt)
+while ask "$port" /api/state && ask "$port" /api/metrics; do
+    sleep 0.1
+done >/dev/null 2>&1
+wait "$pid" || fail "$(cat log.txt)"
+cmp alone/latest/model.safetensors caged/latest/model.safetensors
+
 bash "$cage" 32000000 "$PLIMSOLL" live long alone --port=0 >cage.txt 2>&1 &
 caged=$!
 port=$(port_of cage.txt)

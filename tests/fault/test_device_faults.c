@@ -102,7 +102,7 @@ static pl_status evaluate(void)
 
 static pl_status sample(void)
 {
-    const pl_sampling sampling = { 0.8, 5, 1 };
+    const pl_sampling sampling = { 0.8, 5, 1, 0 };
     const int32_t prompt[] = { 3, 4 };
     pl_machine machine;
     pl_sampler sampler;

@@ -274,6 +274,46 @@ static void copy_case(const pl_kernels *set, const void *shape, int nth,
     outcome_add_stored(out, args.y, s->rows * y_row, s->kept);
 }
 
+/* Rows of sequences of which each begins at a place of its own. */
+static void copy_to_places_case(const pl_kernels *set, const void *shape,
+                                int nth, outcome *out)
+{
+    enum { SEQUENCES = 4, KEYS = 9 };
+    static const int32_t positions[SEQUENCES] = { 3, 0, 5, 1 };
+    const row_shape *s = shape;
+    const size_t queries = s->T, rows = SEQUENCES * queries, x_row = s->C + 2,
+                 y_row = s->C + 5, all = SEQUENCES * KEYS * y_row;
+    const pl_copy args = {
+        .y = stored_blank(all, s->kept),
+        .x = stored_input(fenced_matrix(rows, s->C, x_row, 1),
+                          (rows - 1) * x_row + s->C, s->kept),
+        .rows = rows,
+        .C = s->C,
+        .y_row = y_row,
+        .x_row = x_row,
+        .storage = s->kept,
+        .positions = positions,
+        .queries = queries,
+        .keys = KEYS,
+    };
+    RUN_OP(set, copy, &args, nth);
+    outcome_add_stored(out, args.y, all, s->kept);
+}
+
+static void copied_rows_go_to_their_places(void **state)
+{
+    (void)state;
+    for (size_t queries = 1; queries <= 4; queries++)
+        for (int c = 0; c < 7; c++)
+            for (int kept = 0; kept < 3; kept++)
+                if (sizes[c])
+                    judge(copy_to_places_case,
+                          &(row_shape){ .T = queries,
+                                        .C = sizes[c],
+                                        .kept = storages[kept] },
+                          &exact);
+}
+
 static void rows_with_and_without_dropout_agree(void **state)
 {
     (void)state;
@@ -381,6 +421,7 @@ int main(void)
         cmocka_unit_test(huge_inputs_have_slope_0_or_1),
         cmocka_unit_test(the_references_slopes_are_slopes),
         cmocka_unit_test(rows_with_and_without_dropout_agree),
+        cmocka_unit_test(copied_rows_go_to_their_places),
         cmocka_unit_test(a_stored_dropout_is_rounded_once),
         cmocka_unit_test(residual_chunks_draw_the_masks_of_the_whole),
         cmocka_unit_test(a_mask_keeps_its_share_and_the_mean),

@@ -195,6 +195,29 @@ static void a_line_without_end_is_passed_over(void **state)
     fail_msg("the line behind it never came");
 }
 
+/* A client that asks for what is next gets ahead, or is told that there is
+ * nothing: it is never sent back to the beginning. */
+static void garbage_without_end_is_no_circle(void **state)
+{
+    static char text[300 * 1024];
+    unsigned long long next = 0;
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    memcpy(text, "{\"step\": 1, \"loss\": 1}\n", 23);
+    put("metrics.jsonl", text);
+    show();
+    for (int time = 0; time < 3; time++) {
+        char path[64];
+        snprintf(path, sizeof path, "/api/metrics?from=%llu", next);
+        const char *body = body_of(path);
+        assert_int_equal(sscanf(strstr(body, "\"next\": ") + 8, "%llu", &next),
+                         1);
+        assert_int_equal(next, 23);
+        snprintf(path, sizeof path, "\"from\": %d,", time == 0 ? 0 : 23);
+        assert_contains(body, path);
+    }
+}
+
 /* ---- only these folders ---- */
 
 static void no_link_leads_out_of_the_folder(void **state)
@@ -377,6 +400,7 @@ int main(void)
         TEST(the_end_of_a_file_is_enough),
         TEST(a_long_file_comes_in_parts),
         TEST(a_line_without_end_is_passed_over),
+        TEST(garbage_without_end_is_no_circle),
         TEST(no_link_leads_out_of_the_folder),
         TEST(no_path_of_a_client_is_a_file),
         TEST(the_state_is_json_whatever_lies_there),

@@ -110,6 +110,36 @@ static void what_a_run_holds_is_offered_again(void **state)
     assert_true(unknown.budget_bytes == SIZE_MAX);
 }
 
+/* A process beside the run has its part of the budget. */
+static void what_another_process_takes_is_taken_off(void **state)
+{
+    (void)state;
+    pl_machine offered = { .budget_bytes = 700,
+                           .stated_bytes = SIZE_MAX,
+                           .budget_from = "a cgroup" };
+    pl_machine stated = { .budget_bytes = 700, .stated_bytes = 1000 };
+    pl_machine unknown = { .budget_bytes = SIZE_MAX, .stated_bytes = SIZE_MAX };
+    pl_machine card = { .budget_bytes = 5000,
+                        .stated_bytes = SIZE_MAX,
+                        .host_budget_bytes = 700 };
+    pl_machine small = { .budget_bytes = 300, .stated_bytes = 300 };
+    card.device.memory.spaces = PL_SPACES_APART;
+    assert_int_equal(pl_machine_take_off(&offered, 300, "a page", &err), PL_OK);
+    assert_int_equal(pl_machine_take_off(&stated, 300, "a page", &err), PL_OK);
+    assert_int_equal(pl_machine_take_off(&unknown, 300, "a page", &err), PL_OK);
+    assert_int_equal(pl_machine_take_off(&card, 300, "a page", &err), PL_OK);
+    assert_int_equal(offered.budget_bytes, 400);
+    assert_string_equal(offered.budget_from, "a cgroup, less 300 B for a page");
+    assert_int_equal(stated.budget_bytes, 400);
+    assert_int_equal(stated.stated_bytes, 700);
+    assert_true(unknown.budget_bytes == SIZE_MAX);
+    assert_int_equal(card.budget_bytes, 5000);
+    assert_int_equal(card.host_budget_bytes, 400);
+    assert_int_equal(pl_machine_take_off(&small, 300, "a page", &err),
+                     PL_E_MEMORY);
+    assert_non_null(strstr(err.text, "a page takes 300 B"));
+}
+
 static void rates_are_found_again_for_their_width(void **state)
 {
     (void)state;
@@ -357,6 +387,7 @@ int main(void)
         TEST(nothing_is_known_at_first),
         TEST(a_stated_budget_is_a_plan_s_and_capped_for_a_run),
         TEST(what_a_run_holds_is_offered_again),
+        TEST(what_another_process_takes_is_taken_off),
         TEST(rates_are_found_again_for_their_width),
         TEST(rates_are_a_dtype_s_and_stand_in_for_another_s),
         TEST(rates_are_an_arithmetic_s),

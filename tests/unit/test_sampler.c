@@ -69,7 +69,7 @@ static pl_sampler open_sampler(fixture *f, double temperature, size_t top_k)
 {
     pl_sampler sampler;
     pl_error err = { 0 };
-    pl_sampling sampling = { temperature, top_k, 1337 };
+    pl_sampling sampling = { temperature, top_k, 1337, 0 };
     if (pl_sampler_open(&sampler, &f->session, &sampling, LENGTH, &err))
         fail_msg("%s", err.text);
     return sampler;
@@ -160,7 +160,7 @@ static int32_t choose(const float *logits, size_t n, double temperature,
 {
     float work[64];
     const uint32_t words[4] = { word, 0, 0, 0 };
-    pl_sampling sampling = { temperature, top_k, 0 };
+    pl_sampling sampling = { temperature, top_k, 0, 0 };
     memcpy(work, logits, n * sizeof *work);
     return pl_sampler_choose(work, n, &sampling, words);
 }

@@ -107,8 +107,8 @@ typedef struct gpu_drop {
 
 /* Elements of `bytes` bytes. */
 typedef struct gpu_copy {
-    uint64_t y, x;
-    uint32_t rows, C, y_row, x_row, bytes, unused;
+    uint64_t y, x, positions;
+    uint32_t rows, C, y_row, x_row, bytes, queries, keys, unused;
 } gpu_copy;
 
 /* Of add, move and clear. */

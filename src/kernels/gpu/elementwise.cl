@@ -28,7 +28,13 @@ KERNEL(copy, 256, gpu_copy)
 {
     const uint32_t r = GROUP, c = GROUP_Y * 256 + ITEM;
     if (c < g.C) {
-        const uint64_t to = (uint64_t)r * g.y_row + c,
+        uint32_t place = r;
+        if (g.positions) {
+            const uint32_t sequence = r / g.queries;
+            place = sequence * g.keys + r % g.queries +
+                    (uint32_t)READ(AT(int32_t, g.positions) + sequence);
+        }
+        const uint64_t to = (uint64_t)place * g.y_row + c,
                        from = (uint64_t)r * g.x_row + c;
         if (g.bytes == 4)
             WRITE(AT(uint32_t, g.y) + to, READ(AT(uint32_t, g.x) + from));

@@ -44,12 +44,23 @@ void PL_K(drop)(const pl_drop *args, int ith, int nth)
         }
 }
 
+/* Where row r of a copy goes. */
+static size_t place_of(const pl_copy *args, size_t r)
+{
+    if (!args->positions)
+        return r;
+    const size_t sequence = r / args->queries;
+    return sequence * args->keys + (size_t)args->positions[sequence] +
+           r % args->queries;
+}
+
 void PL_K(copy)(const pl_copy *args, int ith, int nth)
 {
     size_t begin, end;
     pl_threads_slice(args->rows, ith, nth, &begin, &end);
     for (size_t r = begin; r < end; r++)
-        memcpy(pl_storage_at(args->y, r * args->y_row, args->storage),
+        memcpy(pl_storage_at(args->y, place_of(args, r) * args->y_row,
+                             args->storage),
                pl_storage_at(args->x, r * args->x_row, args->storage),
                args->C * pl_storage_bytes(args->storage));
 }

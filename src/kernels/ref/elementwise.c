@@ -76,9 +76,15 @@ void pl_ref_copy(const pl_copy *args, int ith, int nth)
     (void)nth;
     if (ith)
         return;
-    for (size_t r = 0; r < args->rows; r++)
+    for (size_t r = 0; r < args->rows; r++) {
+        size_t to = r;
+        if (args->positions) {
+            const size_t b = r / args->queries, i = r % args->queries;
+            to = b * args->keys + (size_t)args->positions[b] + i;
+        }
         for (size_t c = 0; c < args->C; c++)
-            memcpy(pl_storage_at(args->y, r * args->y_row + c, args->storage),
+            memcpy(pl_storage_at(args->y, to * args->y_row + c, args->storage),
                    pl_storage_at(args->x, r * args->x_row + c, args->storage),
                    pl_storage_bytes(args->storage));
+    }
 }

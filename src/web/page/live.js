@@ -17,7 +17,7 @@ const hidden = new Set();
 // ---- what all charts share ----
 
 const view = {
-  axis: "step", smooth: 0.6, log: false, range: null, whole: [0, 1],
+  axis: "step", smooth: 0.8, log: false, range: null, whole: [0, 1],
   axisName() {
     return { step: "step", tokens: "tokens", time: "time" }[this.axis];
   },
@@ -113,7 +113,7 @@ function lossSeries(run) {
 function normSeries(run) {
   const xs = xsOf(run);
   const { norm, skipped } = run.updates;
-  const jumps = spikes(norm, 4);
+  const jumps = spikes(norm, 3);
   const lost = skipped.flatMap((is, i) => is ? [i] : []);
   return [lineOf(run, "gradient norm", norm, true),
     { name: nameOf(run, "spikes"), kind: "marks", shape: "spike",

@@ -4,7 +4,7 @@
 import { el, svg, isNumber, short } from "./live_text.js";
 import { ticks, columns, smoothed, extent } from "./live_scale.js";
 
-const MARGIN = { left: 58, right: 14, top: 12, bottom: 26 };
+const MARGIN = { left: 58, right: 22, top: 12, bottom: 26 };
 const MOST_ROWS = 1000;
 
 // view: what all charts share: { axis, smooth, log, range, zoomTo(range) };
@@ -187,8 +187,9 @@ export class Chart {
   }
 
   drawLegend() {
+    const alone = this.series.filter((one) => one.kind !== "marks").length < 2;
     this.legend.replaceChildren(...this.series
-      .filter((one) => one.name && (one.kind !== "marks" || one.x.length))
+      .filter((one) => one.kind === "marks" ? one.x.length : !alone)
       .map((one) => el("li", { class: "run" + one.run % 8 + " key-" +
         (one.shape || one.kind) + (one.solo ? " solo" : "") },
       el("span", { class: "swatch", "aria-hidden": true }), one.name +

@@ -115,10 +115,8 @@ export class Run {
         this.index + "&from=" + this.next + "&every=" + this.every));
       if ((this.file !== null && head.file !== this.file) ||
           head.from !== this.next) {
-        const again = head.from !== this.next && this.next === 0;
-        this.forget();
-        if (again) return;
-        continue;
+        this.forget(); // it is another file: from its beginning, next time
+        return;
       }
       this.file = head.file;
       for (const line of lines) this.take(line);
