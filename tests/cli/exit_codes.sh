@@ -112,6 +112,8 @@ calls=$(sed 's/^ *//; /^#/d; /^$/d' <<'TABLE'
     2 explain --frobnicate=1
     2 bench cats.txt
     2 bench --frobnicate=1
+    2 live --frobnicate=1
+    2 serve --frobnicate=1
     2 report --frobnicate=1
     2 report out --n_layer=2
     2 export
