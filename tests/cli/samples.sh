@@ -72,6 +72,12 @@ expect 0 "$PLIMSOLL" "${first[@]}"
     fail "other bits after $stops stops"
 cmp with/samples.jsonl again/samples.jsonl ||
     fail "other samples after $stops stops"
+# shown FOLDER: how many texts TensorBoard gets for the first prompt
+shown() {
+    grep -ao 'sample/1' "$1/events.out.tfevents.plimsoll" | wc -l
+}
+[ "$(shown with)" -eq 4 ] || fail "TensorBoard: $(shown with) texts"
+[ "$(shown again)" -eq 4 ] || fail "TensorBoard: $(shown again) after stops"
 
 # Ctrl-C within a text: the answer comes at once, the step is saved.
 "$PLIMSOLL" train "${run[@]}" --out_dir=long --sample_interval=1 \
@@ -99,6 +105,7 @@ expect 0 "$PLIMSOLL" train --resume back --max_iters=22
 head -n 4 whole.jsonl | cmp - back/samples.jsonl
 expect 0 "$PLIMSOLL" train --resume back --max_iters=40
 cmp whole.jsonl back/samples.jsonl
+[ "$(shown back)" -eq 4 ] || fail "TensorBoard: $(shown back) after going back"
 
 # A torn line, and a set that isn't whole.
 head -c -5 whole.jsonl >back/samples.jsonl
