@@ -43,6 +43,9 @@ static pl_status bucket_points(const pl_run_files *run, wanted what,
     return PL_OK;
 }
 
+/* More would be a thick line. */
+enum { MOST_DOTS = 120 };
+
 typedef enum split { TRAIN, VAL } split;
 
 static pl_status eval_points(const pl_run_files *run, split which,
@@ -64,6 +67,8 @@ static pl_status eval_points(const pl_run_files *run, split which,
     }
     to->points = points;
     to->count = run->n_evals;
+    if (run->n_evals > MOST_DOTS)
+        to->look &= ~(unsigned)PL_SVG_DOTS;
     return PL_OK;
 }
 

@@ -15,7 +15,7 @@
 
 enum {
     PL_RUN_BUCKETS = 400,
-    PL_RUN_EVALS = 1024,
+    PL_RUN_EVALS = 512,
     PL_RUN_SKIPPED = 256,
     PL_RUN_SAMPLES = 64,
     PL_RUN_WARNINGS = 32,
