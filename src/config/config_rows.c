@@ -143,7 +143,8 @@ const pl_key_info *pl_key_row(pl_key key)
 bool pl_key_is_kept(pl_key key)
 {
     const pl_key_info *row = pl_key_row(key);
-    return row->type != PL_TYPE_IGNORED && row->group != PL_GROUP_CONSENT;
+    return row->type != PL_TYPE_IGNORED && row->group != PL_GROUP_CONSENT &&
+           row->group != PL_GROUP_SERVER; /* a token is nobody else's */
 }
 
 const char *pl_key_group_title(pl_key_group group)

@@ -452,8 +452,8 @@ pl_key pl_key_find(const char *name, size_t bytes);
  * PL_KEY_COUNT where none is near. */
 pl_key pl_key_nearest(const char *name, size_t bytes);
 
-/* Whether a checkpoint keeps it: neither what has no effect nor a consent,
- * which is given for once. */
+/* Whether a checkpoint keeps it: neither what has no effect, nor a consent,
+ * which is given for once, nor what a server asks of its clients. */
 bool pl_key_is_kept(pl_key key);
 
 /* Whether `bytes` bytes at `name` look like a misspelled `known`. */

@@ -125,6 +125,13 @@ timeless() {
 cmp <(timeless alone/metrics.jsonl) <(timeless watched/metrics.jsonl)
 cmp alone/samples.jsonl watched/samples.jsonl
 
+# ---- a token that a config file has stays there ----
+
+echo "token = 'secret-token'" >token.py
+expect 0 "$PLIMSOLL" train token.py --dataset=t "${tiny[@]}" --max_iters=2 \
+    --out_dir=token
+! grep -r secret token || fail "the token is in the run's folder"
+
 # ---- whoever dies ----
 
 slow=("${run[@]}" --max_iters=100000)
@@ -224,16 +231,18 @@ cmp alone/latest/model.safetensors caged/latest/model.safetensors
 bash "$cage" 32000000 "$PLIMSOLL" live long alone --port=0 >cage.txt 2>&1 &
 caged=$!
 port=$(port_of cage.txt)
+clients=()
 for ((i = 0; i < 20; i++)); do
     (for ((at = 0; at < 5; at++)); do
         ask "$port" "/api/metrics?run=0&every=64&from=0"
         ask "$port" "/api/metrics?run=0&tail=150000"
     done | wc -c >"bytes.$i") &
+    clients+=($!)
 done
 for ((i = 0; i < 20; i++)); do
     ask "$port" /api/state >/dev/null
 done
-wait $(jobs -p | grep -v "^$caged\$") || true
+wait "${clients[@]}" || true
 [ "$(cat bytes.19)" -gt 1000000 ] || fail "only $(cat bytes.19) bytes came"
 out=$(ask "$port" /api/state)
 says '"name": "long"'
