@@ -202,6 +202,7 @@ def main(work):
         complaints_of(browser)
         a_token_lets_in(browser, work)
     finally:
+        Program.end_all()
         browser.quit()
     print("serve: the page is right in a browser")
 

@@ -1,4 +1,5 @@
-"""pictures.py WORK DOCS: the pictures of docs/live.md, from two real runs."""
+"""pictures.py WORK DOCS: the pictures of docs/live.md, from two real runs, and
+that of docs/serve.md, from what one of them has learnt."""
 
 import pathlib
 import sys
@@ -37,6 +38,27 @@ def show(browser, address, scheme):
     time.sleep(1)
 
 
+def picture_serving(browser, work, docs):
+    """A text that the run in `wide` writes, one of its tokens chosen."""
+    server = Program(work, "serve", "wide", "--port=0")
+    prefer(browser, "light")
+    browser.get(server.address())
+    wait_for("the model", lambda: browser.execute_script(
+        "return document.getElementById('model').textContent.length > 9"))
+    browser.execute_script("""
+        document.getElementById('prompt').value = 'Plimsoll ';
+        document.getElementById('seed').value = '4';
+        document.getElementById('max_tokens').value = '54';
+        document.getElementById('write').click();""")
+    wait_for("a text", lambda: browser.execute_script(
+        "return document.getElementById('status').textContent"
+        ".includes('nats per token')"))
+    browser.execute_script(
+        "document.querySelectorAll('#text .token')[14].focus()")
+    picture(browser, docs / "serve.png", 900, 900)
+    server.end()
+
+
 def main(work, docs):
     root = pathlib.Path(__file__).resolve().parents[2]
     (work / "docs.txt").write_text("".join(
@@ -61,6 +83,8 @@ def main(work, docs):
     picture(browser, docs / "live-dark.png", 1200, 820)
     show(browser, live.address(), "light")
     picture(browser, docs / "live-phone.png", 360, 780)
+    live.end()
+    picture_serving(browser, work, docs)
     Program.end_all()
     browser.quit()
 
