@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/explain_view.h"
+#include "cli/page_out.h"
 #include "cli/term.h"
 #include "config/special.h"
 #include "explain/peers.h"
@@ -11,7 +12,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { FLAG_JSON = 1, FLAG_STEPS = 2 };
+enum { FLAG_JSON = 1, FLAG_STEPS = 2, FLAG_HTML = 4, FLAG_SVG = 8 };
+enum { HTML_VALUE = 2, SVG_VALUE = 3 }; /* in the list of flags */
 
 /* Gone before the first tensor: the driver's context, kernels, cuBLAS; on the
  * CPU the interpreter and PyTorch's libraries. Estimates. */
@@ -173,6 +175,22 @@ static pl_status plan_own(pl_explain *e, size_t vocab_size, pl_heap *heap,
     return status;
 }
 
+static pl_status write_page(const pl_explain *e, const char *path, int as_svg,
+                            pl_error *err)
+{
+    pl_page_out out;
+    pl_status status = pl_page_out_open(&out, path, err);
+    if (status)
+        return status;
+    pl_html h = pl_html_begin(pl_page_out_take, &out);
+    if (as_svg)
+        pl_explain_write_picture(&h, e);
+    else
+        pl_explain_write_page(&h, e);
+    pl_html_end(&h);
+    return pl_page_out_close(&out, err);
+}
+
 static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     pl_explain *e;
@@ -199,15 +217,23 @@ static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
         return status;
     if (args->flags & FLAG_JSON)
         return pl_explain_print_json(e, heap, err);
+    if (args->flags & FLAG_HTML)
+        status = write_page(e, args->flag_values[HTML_VALUE], 0, err);
+    if (!status && args->flags & FLAG_SVG)
+        status = write_page(e, args->flag_values[SVG_VALUE], 1, err);
+    if (args->flags & (FLAG_HTML | FLAG_SVG))
+        return status;
     pl_explain_print(e);
     return args->flags & FLAG_STEPS ? print_steps(e, err) : PL_OK;
 }
 
-static const char *const flags[] = { "--json", "--steps", NULL };
+static const char *const flags[] = { "--json", "--steps", "--html=FILE",
+                                     "--svg=FILE", NULL };
 
 const pl_command pl_command_explain = {
     .name = "explain",
-    .arguments = "[CONFIG.py ...] [--key=value ...] [--json] [--steps]",
+    .arguments = "[CONFIG.py ...] [--key=value ...] [--json] [--steps] "
+                 "[--html[=FILE]] [--svg[=FILE]]",
     .summary = "what nanoGPT on PyTorch would need, and where it stops",
     .text = "Replays nanoGPT's evaluation and training with every tensor that "
             "PyTorch takes\nand releases: what is needed, item by item, which "
@@ -215,7 +241,10 @@ const pl_command pl_command_explain = {
             "and what the usual advice buys, in bytes.\nNeeds neither PyTorch "
             "nor a card.\n\n"
             "  --json    the numbers, for scripts\n"
-            "  --steps   the list of tensors that the numbers come from\n",
+            "  --steps   the list of tensors that the numbers come from\n"
+            "  --html    a page with a picture of it, in FILE or on standard "
+            "output\n"
+            "  --svg     the picture alone\n",
     .keys = PL_FOR_TRAIN | PL_FOR_EXPLAIN,
     .model = PL_MODEL_PLANNED,
     .reads_configs = 1,

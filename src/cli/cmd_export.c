@@ -33,6 +33,11 @@ static pl_status choose(const pl_config *config, pl_format_choice *to,
         return pl_fail(err, PL_E_CONFIG,
                        "format = 'nanogpt' is for tokens (`plimsoll prepare`); "
                        "models are exported as 'gguf', 'llmc' or 'hf'");
+    if (config->format == PL_FORMAT_HTML || config->format == PL_FORMAT_MD)
+        return pl_fail(err, PL_E_CONFIG,
+                       "format = '%s' is for `plimsoll report`; models are "
+                       "exported as 'gguf', 'llmc' or 'hf'",
+                       pl_config_word(config, PL_KEY_format));
     *to = config->format != PL_FORMAT_AUTO ? config->format
           : ends_in(config->out, ".gguf")  ? PL_FORMAT_GGUF
           : ends_in(config->out, ".bin")   ? PL_FORMAT_LLMC

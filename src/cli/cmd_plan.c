@@ -4,16 +4,20 @@
 #include "advise/savings.h"
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/page_out.h"
+#include "cli/plan_steps.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
 #include "train/medium.h"
+#include "web/plan_page.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FLAG_JSON = 1, FLAG_STEPS = 2 };
+enum { FLAG_JSON = 1, FLAG_STEPS = 2, FLAG_HTML = 4, FLAG_SVG = 8 };
+enum { HTML_VALUE = 2, SVG_VALUE = 3 }; /* in the list of flags */
 
 typedef struct plan {
     const pl_config *config;
@@ -330,35 +334,6 @@ static void print_changes(const plan *p)
         printf("nothing: not even one layer of the smallest width\n");
 }
 
-/* ---- the step lists ---- */
-
-static void print_steps(const plan *p)
-{
-    static const char access[] = {
-        [PL_READ] = 'r', [PL_WRITE] = 'w', [PL_UPDATE] = 'u', [PL_SCRATCH] = 's'
-    };
-    const pl_graph *graph = &p->run.gpt.graph;
-    for (int id = 0; id < PL_PROGRAM_COUNT; id++) {
-        const pl_program *program = &graph->programs[id];
-        if (!has_program(p, id))
-            continue;
-        printf("\n%s: %zu steps, %zu of them repeated\n",
-               pl_program_name((pl_program_id)id), program->n_steps,
-               program->loop_steps);
-        for (size_t at = 0; at < program->n_steps; at++) {
-            const pl_step *step = &program->steps[at];
-            printf("%5zu  %-16s", at, pl_op_name(step->op));
-            const pl_op_info *op = pl_op_of(step->op);
-            for (int i = 0; i < op->n_args; i++)
-                if (step->args[i].buffer != PL_NO_BUFFER)
-                    printf(" %c:%s=%s", access[step->args[i].access],
-                           op->args[i].name,
-                           graph->buffers[step->args[i].buffer].name);
-            printf("\n");
-        }
-    }
-}
-
 /* ---- for scripts ---- */
 
 static void put_levels(pl_json_text *j, const pl_gpt *gpt)
@@ -486,6 +461,33 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
     return status;
 }
 
+/* ---- as a picture ---- */
+
+static pl_status write_page(const plan *p, const char *path, int as_svg,
+                            pl_error *err)
+{
+    const pl_plan_page page = { .config = p->config,
+                                .machine = &p->machine,
+                                .run = &p->run,
+                                .vocab_from = p->vocab_from,
+                                .fixes = p->fixes,
+                                .n_fixes = p->n_fixes,
+                                .changes = p->changes,
+                                .n_changes = p->n_changes };
+    pl_page_out out;
+    pl_status status = pl_page_out_open(&out, path, err);
+    if (status)
+        return status;
+    pl_html h = pl_html_begin(pl_page_out_take, &out);
+    const pl_plan_picture picture = pl_plan_page_picture(&page);
+    if (as_svg)
+        pl_plan_picture_draw(&h, &picture, "plan", PL_SVG_FILE);
+    else
+        pl_plan_page_write(&h, &page);
+    pl_html_end(&h);
+    return pl_page_out_close(&out, err);
+}
+
 static pl_status make(plan *p, pl_heap *heap, pl_error *err)
 {
     size_t vocab_size;
@@ -540,6 +542,12 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
         return status ? status : verdict(&p, err);
     }
     pl_cli_say_ignored(p.config);
+    if (args->flags & FLAG_HTML)
+        status = write_page(&p, args->flag_values[HTML_VALUE], 0, err);
+    if (!status && args->flags & FLAG_SVG)
+        status = write_page(&p, args->flag_values[SVG_VALUE], 1, err);
+    if (status || args->flags & (FLAG_HTML | FLAG_SVG))
+        return status ? status : verdict(&p, err);
     print_model(&p);
     print_table(&p);
     print_total(&p);
@@ -549,22 +557,27 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
     print_fixes(&p);
     print_changes(&p);
     if (args->flags & FLAG_STEPS)
-        print_steps(&p);
+        pl_plan_steps_print(&p.run.gpt);
     return verdict(&p, err);
 }
 
-static const char *const flags[] = { "--json", "--steps", NULL };
+static const char *const flags[] = { "--json", "--steps", "--html=FILE",
+                                     "--svg=FILE", NULL };
 
 const pl_command pl_command_plan = {
     .name = "plan",
-    .arguments = "[CONFIG.py ...] [--key=value ...] [--json] [--steps]",
+    .arguments = "[CONFIG.py ...] [--key=value ...] [--json] [--steps] "
+                 "[--html[=FILE]] [--svg[=FILE]]",
     .summary = "every byte of training, evaluation, sampling and saving",
     .text = "Needs no data and no device, and answers at once. Weights, "
             "gradients and moments\nlive throughout; the programs lie over "
             "each other above them, so evaluation,\nsampling and saving add "
             "nothing to training's peak.\n\n"
             "  --json    the numbers, for scripts\n"
-            "  --steps   the step lists that the numbers come from\n\n"
+            "  --steps   the step lists that the numbers come from\n"
+            "  --html    a page with a picture of it, in FILE or on standard "
+            "output\n"
+            "  --svg     the picture alone, for a README\n\n"
             "A plan that doesn't fit ends with exit code 5, as training "
             "does.\n",
     .keys = PL_FOR_TRAIN | PL_FOR_PLAN,

@@ -62,12 +62,14 @@ static pl_status find_end(int32_t *end, const pl_tokenizer *tokenizer,
 /* `format` is export's key too. */
 static pl_status check_format(const pl_config *config, pl_error *err)
 {
-    if (config->format != PL_FORMAT_GGUF && config->format != PL_FORMAT_HF)
+    if (config->format == PL_FORMAT_AUTO ||
+        config->format == PL_FORMAT_NANOGPT || config->format == PL_FORMAT_LLMC)
         return PL_OK;
-    return pl_fail(err, PL_E_CONFIG,
-                   "format = '%s' is for models (`plimsoll export`); tokens "
-                   "are written as 'nanogpt' or 'llmc'",
-                   pl_config_word(config, PL_KEY_format));
+    return pl_fail(
+        err, PL_E_CONFIG,
+        "format = '%s' is for models (`plimsoll export`) or reports; "
+        "tokens are written as 'nanogpt' or 'llmc'",
+        pl_config_word(config, PL_KEY_format));
 }
 
 static pl_shard_kind choose_kind(const pl_config *config,

@@ -165,7 +165,7 @@ static void print_saved(const pl_explain *e)
 
 /* ---- verdict ---- */
 
-static const char *phase_text(pl_phase phase)
+const char *pl_explain_phase(pl_phase phase)
 {
     static const char *const texts[PL_PHASE_COUNT] = {
         [PL_PHASE_BUILD] = "before it has a model",
@@ -203,9 +203,9 @@ static void print_failure(const pl_explain *e, const pl_tape_failure *f)
 {
     printf("%sIt runs out of memory %s%s, at\n    %s\n"
            "asking for %s (%s) beside %s of live tensors.\n",
-           pl_term_out(PL_TERM_RED), phase_text(f->phase), pl_term_out_end(),
-           f->line, pl_units_bytes(f->wanted_bytes).text, f->name,
-           pl_units_bytes(f->live_bytes).text);
+           pl_term_out(PL_TERM_RED), pl_explain_phase(f->phase),
+           pl_term_out_end(), f->line, pl_units_bytes(f->wanted_bytes).text,
+           f->name, pl_units_bytes(f->live_bytes).text);
     if (f->phase != PL_PHASE_EVAL_FIRST)
         return;
     printf("nanoGPT evaluates before its first update, so this is simply the "
@@ -245,7 +245,7 @@ static void print_compiled(const pl_explain *e)
         const pl_tape_failure *f = pl_nanogpt_failure(&way->result);
         printf("With compile = True, nanoGPT's default, it %s%s (an "
                "estimate).\n",
-               f ? "runs out " : "fits", f ? phase_text(f->phase) : "");
+               f ? "runs out " : "fits", f ? pl_explain_phase(f->phase) : "");
     }
 }
 

@@ -6,6 +6,7 @@
 #include "device/cards.h"
 #include "explain/advice.h"
 #include "explain/peers.h"
+#include "web/html.h"
 
 enum { PL_EXPLAIN_WAYS = 6 };
 
@@ -46,7 +47,13 @@ const pl_tape_peak *pl_explain_column(const pl_nanogpt_result *result,
 /* The column's share of bytes per phase, such as need_bytes. */
 size_t pl_explain_column_bytes(const size_t bytes[PL_PHASE_COUNT], int column);
 
+/* "in the first update" */
+const char *pl_explain_phase(pl_phase phase);
+
 void pl_explain_print(const pl_explain *e);
+/* The same as a page with a picture, and the picture alone. */
+void pl_explain_write_page(pl_html *h, const pl_explain *e);
+void pl_explain_write_picture(pl_html *h, const pl_explain *e);
 PL_MUST_CHECK pl_status pl_explain_print_json(const pl_explain *e,
                                               pl_heap *heap, pl_error *err);
 

@@ -176,8 +176,9 @@ size_t pl_key_commands(pl_key key, char *text, size_t size)
         { PL_FOR_PREPARE, "prepare" },   { PL_FOR_TOKENIZER, "tokenizer" },
         { PL_FOR_TOKENIZE, "tokenize" }, { PL_FOR_INSPECT, "inspect" },
         { PL_FOR_EXPLAIN, "explain" },   { PL_FOR_BENCH, "bench" },
-        { PL_FOR_EXPORT, "export" },     { PL_FOR_IMPORT, "import" },
-        { PL_FOR_LIVE, "live" },         { PL_FOR_SERVE, "serve" },
+        { PL_FOR_EXPORT, "export" },     { PL_FOR_REPORT, "report" },
+        { PL_FOR_IMPORT, "import" },     { PL_FOR_LIVE, "live" },
+        { PL_FOR_SERVE, "serve" },
     };
     enum { COUNT = sizeof names / sizeof names[0] };
     unsigned commands = pl_key_row(key)->commands;

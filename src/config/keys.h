@@ -28,7 +28,8 @@ enum {
     PL_FOR_PLAN = 1024, /* beside what train takes */
     PL_FOR_LIVE = 2048,
     PL_FOR_SERVE = 4096,
-    PL_FOR_ALL = 8191,
+    PL_FOR_REPORT = 8192,
+    PL_FOR_ALL = 16383,
 };
 
 /* Field in pl_config, what a file may assign, where the range columns apply:
@@ -137,7 +138,8 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
     C(PL_IDS_UINT32, "uint32")
 #define PL_CHOICES_format(C)                                                   \
     C(PL_FORMAT_AUTO, "auto") C(PL_FORMAT_NANOGPT, "nanogpt")                  \
-    C(PL_FORMAT_LLMC, "llmc") C(PL_FORMAT_GGUF, "gguf") C(PL_FORMAT_HF, "hf")
+    C(PL_FORMAT_LLMC, "llmc") C(PL_FORMAT_GGUF, "gguf") C(PL_FORMAT_HF, "hf")  \
+    C(PL_FORMAT_HTML, "html") C(PL_FORMAT_MD, "md")
 #define PL_CHOICES_type(C)                                                     \
     C(PL_EXPORT_TYPE_F32, "f32") C(PL_EXPORT_TYPE_F16, "f16")                  \
     C(PL_EXPORT_TYPE_BF16, "bf16") C(PL_EXPORT_TYPE_Q8_0, "q8_0")
@@ -145,7 +147,7 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 /* X(type, key, default, min, max, effect, commands, group, help) */
 #define PL_CONFIG_TABLE(X)                                                     \
 X(TEXT, out_dir, "out", 0, 0, CALL,                                            \
-  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, RUN,                            \
+  PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE | PL_FOR_REPORT, RUN,            \
   "folder of the run: checkpoints are written to it and read from it")         \
 X(TEXT, init_from, "scratch", 0, 0, CALL,                                      \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, RUN,                            \
@@ -362,14 +364,16 @@ X(CHOICE, ids, PL_IDS_TEXT, 0, 0, CALL, PL_FOR_TOKENIZE, PREPARE,              \
   "how token ids are written and read: a line for each, or binary")            \
                                                                                \
 X(TEXT, out, "", 0, 0, CALL,                                                   \
-  PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_EXPORT | PL_FOR_IMPORT, OUTPUT,   \
-  "what to write: a folder, or for export to gguf and llmc a file")            \
-X(CHOICE, format, PL_FORMAT_AUTO, 0, 0, CALL, PL_FOR_PREPARE | PL_FOR_EXPORT,  \
-  OUTPUT,                                                                      \
+  PL_FOR_PREPARE | PL_FOR_TOKENIZER | PL_FOR_EXPORT | PL_FOR_IMPORT |          \
+  PL_FOR_REPORT, OUTPUT,                                                       \
+  "what to write: a folder, or for export to gguf and llmc, and for report, "  \
+  "a file; '' is report.html or report.md for the latter, '-' its output")     \
+X(CHOICE, format, PL_FORMAT_AUTO, 0, 0, CALL,                                  \
+  PL_FOR_PREPARE | PL_FOR_EXPORT | PL_FOR_REPORT, OUTPUT,                      \
   "for prepare: nanoGPT's 16 bits without a header, or llm.c's with one; "     \
   "'auto': nanoGPT's unless the vocabulary needs 32 bits. For export: gguf "   \
-  "for llama.cpp, llmc, or hf, a Hugging Face folder; 'auto': by the name of " \
-  "out")                                                                       \
+  "for llama.cpp, llmc, or hf, a Hugging Face folder; for report: html, or "   \
+  "md with pictures beside it; 'auto': by the name of out")                    \
 X(CHOICE, type, PL_EXPORT_TYPE_F32, 0, 0, CALL, PL_FOR_EXPORT, OUTPUT,         \
   "type of exported matrices: f32 as trained, f16 or bf16, or q8_0, 8 bits "   \
   "in blocks of 32 (gguf); llmc has f32 and bf16")                             \

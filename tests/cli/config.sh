@@ -35,7 +35,7 @@ says 'bad\.py:2:'
 expect 3 "$PLIMSOLL" plan --dropout=1.5
 expect 2 "$PLIMSOLL" plan --n_leyer=3
 says "n_layer'"
-expect 2 "$PLIMSOLL" plan --temperature=3
+expect 2 "$PLIMSOLL" plan --num_samples=3
 expect 2 "$PLIMSOLL" plan -v
 expect 2 "$PLIMSOLL" frobnicate
 says "no command 'frobnicate'"

@@ -64,6 +64,7 @@ calls=$(sed 's/^ *//; /^#/d; /^$/d' <<'TABLE'
     1 config nowhere.py
     1 explain nowhere.py
     1 bench nowhere.py
+    1 report nowhere --out=x
     1 export nowhere --out=x.gguf
     1 export empty-folder --out=x.gguf
     1 export model.gguf --out=x.gguf
@@ -81,11 +82,11 @@ calls=$(sed 's/^ *//; /^#/d; /^$/d' <<'TABLE'
     2 plan --frobnicate=1
     2 plan -x
     2 plan cats.txt
-    2 plan --temperature=1
+    2 plan --num_samples=1
     2 train --frobnicate=1
     2 train cats.txt
     2 train --resume out out
-    2 train --temperature=1
+    2 train --num_samples=1
     2 eval out out
     2 eval --frobnicate=1
     2 sample out out
@@ -111,6 +112,10 @@ calls=$(sed 's/^ *//; /^#/d; /^$/d' <<'TABLE'
     2 explain --frobnicate=1
     2 bench cats.txt
     2 bench --frobnicate=1
+    2 live --frobnicate=1
+    2 serve --frobnicate=1
+    2 report --frobnicate=1
+    2 report out --n_layer=2
     2 export
     2 export out
     2 export --out=x.gguf
@@ -150,6 +155,7 @@ calls=$(sed 's/^ *//; /^#/d; /^$/d' <<'TABLE'
     3 bench wrong.py
     3 bench --rounds=0
     3 bench --memory=lots
+    3 report out --format=gguf --out=x
     3 export out --out=x.gguf --type=f33
     3 export out --out=x.bin --type=f16
     3 export out --out=x --type=q8_0

@@ -75,7 +75,7 @@ expect 3 "$PLIMSOLL" explain "$story" --gpu=A100
 says 'A100 40GB, A100 80GB'
 expect 3 "$PLIMSOLL" explain "$story" --memory=lots
 expect 2 "$PLIMSOLL" train "$story" --gpu='RTX 4070'
-expect 2 "$PLIMSOLL" explain "$story" --temperature=1
+expect 2 "$PLIMSOLL" explain "$story" --num_samples=1
 expect 5 "$PLIMSOLL" explain --batch_size=1073741824 \
     --block_size=1073741824 --gradient_accumulation_steps=1 --eval_iters=1
 says 'larger than any address space'

@@ -41,8 +41,8 @@ expect 2 "$PLIMSOLL" config --compile a.py
 says "'--compile' has no value: .*'a\.py' is a config file"
 expect 2 "$PLIMSOLL" config --out_dir a.py
 says "as a value it is written --out_dir=a\.py"
-expect 2 "$PLIMSOLL" plan --temperature 3
-says "'--temperature' is a key of sample"
+expect 2 "$PLIMSOLL" plan --num_samples 3
+says "'--num_samples' is a key of sample"
 expect 2 "$PLIMSOLL" plan --n_leyer 3
 says "did you mean 'n_layer'"
 

@@ -27,7 +27,8 @@ says '^sample 10\.1: the cat\|'
 says '^sample 40\.2: sat\\n\|'
 [ -n "$(weights without)" ] || fail "the manifest has no sums"
 [ "$(weights with)" = "$(weights without)" ] || fail "other bits with samples"
-diff <(cut -d, -f1-7 without/metrics.jsonl) <(cut -d, -f1-7 with/metrics.jsonl) ||
+diff <(cut -d, -f1-7 without/metrics.jsonl) \
+    <(cut -d, -f1-7 with/metrics.jsonl) ||
     fail "other metrics with samples"
 
 python3 - with/samples.jsonl <<'PY'
@@ -46,7 +47,7 @@ expect 0 "$PLIMSOLL" sample with/step-00000040 --start='the cat' \
 python3 - with/samples.jsonl "$out" <<'PY'
 import json, sys
 last = [json.loads(line) for line in open(sys.argv[1])][-2]
-assert sys.argv[2].startswith(last["prompt"] + last["text"]), (last, sys.argv[2])
+assert sys.argv[2].startswith(last["prompt"] + last["text"]), last
 PY
 
 # ---- stops ----
@@ -62,13 +63,21 @@ while [ "$got" -ne 0 ] && [ "$stops" -lt 8 ]; do
     [ "$got" -eq 0 ] || [ "$got" -eq 124 ] || [ "$got" -eq 130 ] ||
         fail "$(cat log)"
     stops=$((stops + 1))
-    if compgen -G 'again/step-*' >/dev/null; then first=(train --resume again); fi
+    if compgen -G 'again/step-*' >/dev/null; then
+        first=(train --resume again)
+    fi
 done
 expect 0 "$PLIMSOLL" "${first[@]}"
 [ "$(weights again)" = "$(weights without)" ] ||
     fail "other bits after $stops stops"
 cmp with/samples.jsonl again/samples.jsonl ||
     fail "other samples after $stops stops"
+# shown FOLDER: how many texts TensorBoard gets for the first prompt
+shown() {
+    grep -ao 'sample/1' "$1/events.out.tfevents.plimsoll" | wc -l
+}
+[ "$(shown with)" -eq 4 ] || fail "TensorBoard: $(shown with) texts"
+[ "$(shown again)" -eq 4 ] || fail "TensorBoard: $(shown again) after stops"
 
 # Ctrl-C within a text: the answer comes at once, the step is saved.
 "$PLIMSOLL" train "${run[@]}" --out_dir=long --sample_interval=1 \
@@ -96,6 +105,7 @@ expect 0 "$PLIMSOLL" train --resume back --max_iters=22
 head -n 4 whole.jsonl | cmp - back/samples.jsonl
 expect 0 "$PLIMSOLL" train --resume back --max_iters=40
 cmp whole.jsonl back/samples.jsonl
+[ "$(shown back)" -eq 4 ] || fail "TensorBoard: $(shown back) after going back"
 
 # A torn line, and a set that isn't whole.
 head -c -5 whole.jsonl >back/samples.jsonl

@@ -13,7 +13,8 @@ from common import path, require
 
 
 def read(folder):
-    accumulator = EventAccumulator(folder, size_guidance={"scalars": 0})
+    accumulator = EventAccumulator(folder, size_guidance={"scalars": 0,
+                                                      "tensors": 0})
     accumulator.Reload()
     return accumulator
 
@@ -34,6 +35,13 @@ for event in train:
     require(event.wall_time == 1.7e9 + event.step, "wall time")
 require([e.value for e in events.Scalars("loss/val")] ==
         [100.0 * i for i in range(10)], "the other tag")
+texts = events.Tensors("sample/1")
+require([e.step for e in texts] == list(range(0, 1000, 100)), "texts")
+for event in texts:
+    require(event.tensor_proto.string_val[0].decode() == "\n    café <b>",
+            f"text: {event.tensor_proto}")
+require(events.SummaryMetadata("sample/1").plugin_data.plugin_name == "text",
+        "the plugin of texts")
 print(f"{len(train)} steps of {events.Tags()['scalars']}")
 
 # those of a run: the numbers of its metrics.jsonl

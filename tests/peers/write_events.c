@@ -16,6 +16,9 @@ static pl_status tell(pl_tensorboard *events, int64_t first, int64_t last,
         if (!status && step % 100 == 0)
             status = pl_tensorboard_scalar(events, "loss/val", step, now,
                                            (float)step, err);
+        if (!status && step % 100 == 0)
+            status = pl_tensorboard_text(events, "sample/1", step, now,
+                                         "\n    caf\xc3\xa9 <b>", 14, err);
     }
     return status;
 }

@@ -251,32 +251,6 @@ static void a_key_of_another_command_is_refused(void **state)
     assert_true(f->cfg.temperature == 0.9);
 }
 
-static void prompts_are_a_text_or_a_list_of_texts(void **state)
-{
-    fixture *f = *state;
-    const pl_texts *prompts = &f->cfg.sample_prompts;
-    char text[64];
-    assert_int_equal(prompts->count, 1);
-    assert_string_equal(pl_texts_at(prompts, 0), "\n");
-    parses(f, "a = 'One'\nsample_prompts = [a, 'two' * 2, '[3]']");
-    assert_int_equal(prompts->count, 3);
-    assert_string_equal(pl_texts_at(prompts, 1), "twotwo");
-    pl_config_value_text(&f->cfg, PL_KEY_sample_prompts, text, sizeof text);
-    assert_string_equal(text, "['One', 'twotwo', '[3]']");
-    parses(f, "sample_prompts = 'one'");
-    assert_null(prompts->list);
-    argued(f, "--sample_prompts=one, two");
-    assert_string_equal(pl_texts_at(prompts, 0), "one, two");
-    argued(f, "--sample_prompts=['one', 'two']");
-    assert_string_equal(pl_texts_at(prompts, 1), "two");
-    argued(f, "--sample_prompts='[one'");
-    assert_string_equal(pl_texts_at(prompts, 0), "[one");
-    argument_refused(f, "--sample_prompts=[one", PL_E_CONFIG,
-                     "sample_prompts is a string or a list of strings");
-    argument_refused(f, "--sample_prompts=[]", PL_E_CONFIG, "is empty");
-    argument_refused(f, "--sample_prompts=['a', 2]", PL_E_CONFIG, "item 2");
-}
-
 static void keys_without_effect_are_listed_once_each(void **state)
 {
     fixture *f = *state;
@@ -595,7 +569,6 @@ int main(void)
         TEST(an_argument_beats_the_file_and_the_last_one_wins),
         TEST(a_wrong_argument_is_named),
         TEST(a_key_of_another_command_is_refused),
-        TEST(prompts_are_a_text_or_a_list_of_texts),
         TEST(keys_without_effect_are_listed_once_each),
         TEST(what_no_run_could_do_is_refused),
         TEST(an_update_is_cut_where_batches_allow_it),

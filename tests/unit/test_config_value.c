@@ -241,6 +241,43 @@ static void a_string_that_grows_without_end_is_refused(void **state)
     refused(f, text, "longer than 65,536 bytes");
 }
 
+/* "--key=value" is taken; or refused, with this in the message. */
+static void argued(fixture *f, const char *argument, const char *refusal)
+{
+    pl_status status = pl_config_override(&f->cfg, argument, PL_FOR_ALL,
+                                          &f->heap, &f->err);
+    if (!refusal && status != PL_OK)
+        fail_msg("refused: %s\n%s", argument, f->err.text);
+    if (refusal && (status != PL_E_CONFIG || !strstr(f->err.text, refusal)))
+        fail_msg("%s: expected '%s' in:\n%s", argument, refusal, f->err.text);
+}
+
+static void prompts_are_a_text_or_a_list_of_texts(void **state)
+{
+    fixture *f = *state;
+    const pl_texts *prompts = &f->cfg.sample_prompts;
+    char text[64];
+    assert_int_equal(prompts->count, 1);
+    assert_string_equal(pl_texts_at(prompts, 0), "\n");
+    parses(f, "a = 'One'\nsample_prompts = [a, 'two' * 2, '[3]']");
+    assert_int_equal(prompts->count, 3);
+    assert_string_equal(pl_texts_at(prompts, 1), "twotwo");
+    pl_config_value_text(&f->cfg, PL_KEY_sample_prompts, text, sizeof text);
+    assert_string_equal(text, "['One', 'twotwo', '[3]']");
+    parses(f, "sample_prompts = 'one'");
+    assert_null(prompts->list);
+    argued(f, "--sample_prompts=one, two", NULL);
+    assert_string_equal(pl_texts_at(prompts, 0), "one, two");
+    argued(f, "--sample_prompts=['one', 'two']", NULL);
+    assert_string_equal(pl_texts_at(prompts, 1), "two");
+    argued(f, "--sample_prompts='[one'", NULL);
+    assert_string_equal(pl_texts_at(prompts, 0), "[one");
+    argued(f, "--sample_prompts=[one",
+           "sample_prompts is a string or a list of strings");
+    argued(f, "--sample_prompts=[]", "is empty");
+    argued(f, "--sample_prompts=['a', 2]", "item 2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +292,7 @@ int main(void)
         TEST(strings_that_cannot_be_are_refused),
         TEST(lists_join_and_repeat),
         TEST(a_string_that_grows_without_end_is_refused),
+        TEST(prompts_are_a_text_or_a_list_of_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
