@@ -156,12 +156,19 @@ static pl_status make_serving(pl_session *session, const pl_machine *machine,
     if (!status)
         status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
                              session->run.heap, err);
-    if (status || needed <= machine->budget_bytes)
-        return status;
+    return status;
+}
+
+static pl_status check_serving(pl_session *session, const pl_machine *machine,
+                               pl_error *err)
+{
+    const size_t needed = needed_bytes(session, 0);
+    if (needed <= machine->budget_bytes)
+        return PL_OK;
     return pl_fail(err, PL_E_MEMORY,
                    "serving %zu texts at once needs %s, of which %s are for "
                    "requests; the budget is %s (%s)",
-                   layout->slots, pl_units_bytes(needed).text,
+                   session->run.gpt.layout.slots, pl_units_bytes(needed).text,
                    pl_units_bytes(session->files_bytes).text,
                    pl_units_bytes(machine->budget_bytes).text,
                    machine->budget_from);
@@ -183,10 +190,9 @@ static pl_status plan_sampling(pl_session *session, const model *m,
                                     session->run.heap, err);
     if (status)
         return status;
-    if (purpose == PL_PURPOSE_SERVING)
-        return make_serving(session, machine, &layout, err);
-    status = make_sampling(session, machine, &layout, err);
-    return status ? status : check_budget(session, machine, "sampling", err);
+    return purpose == PL_PURPOSE_SERVING
+               ? make_serving(session, machine, &layout, err)
+               : make_sampling(session, machine, &layout, err);
 }
 
 static pl_status open_sample(pl_session *session, const pl_machine *machine,
@@ -202,6 +208,10 @@ static pl_status open_sample(pl_session *session, const pl_machine *machine,
     status = plan_sampling(session, &m, machine, purpose, err);
     if (!status)
         status = pl_pretrained_check(&m.weights, &session->run.gpt, err);
+    if (!status)
+        status = purpose == PL_PURPOSE_SERVING
+                     ? check_serving(session, machine, err)
+                     : check_budget(session, machine, "sampling", err);
     if (!status)
         status = pl_session_open_device(session, err);
     if (status)
