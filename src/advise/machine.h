@@ -36,6 +36,8 @@ typedef struct pl_machine {
     char budget_from[PL_MACHINE_TEXT_BYTES]; /* who says so, for people */
     size_t host_budget_bytes; /* of the rest there; SIZE_MAX likewise */
     size_t tokenizer_bytes;   /* by a tokenizer, beside the plan's own tables */
+    size_t opened_bytes; /* that drivers hold which were opened to look for a
+                          * card, and aren't used; off the budget already */
     pl_machine_files_of
         *files; /* NULL: they are on a disk, or there are none */
     const void *files_context;

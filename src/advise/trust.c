@@ -216,6 +216,8 @@ static pl_status trust_any(const pl_trust_wish *wish, pl_heap *heap,
     size_t counts[PL_DEVICE_CARD_KINDS];
     pl_status status = PL_OK;
     pl_device_choose_auto(NULL, 0);
+    if (wish->no_cards)
+        return PL_OK;
     for (size_t k = 0; k < PL_DEVICE_CARD_KINDS && !status; k++) {
         status = pl_heap_take(heap, &cards[k], PL_GPU_MAX_CARDS,
                               sizeof *cards[k], err);

@@ -15,6 +15,7 @@ typedef struct pl_trust_wish {
     const char *folder; /* where results are remembered; NULL: nowhere */
     const pl_log *log;
     void (*progress)(const char *text); /* NULL: at the end; or NULL */
+    int no_cards; /* none is here: 'auto' opens no driver to look for one */
 } pl_trust_wish;
 
 /* Makes sure that the device that the config asks for may be used: a card that

@@ -113,7 +113,7 @@ static void seen(void *context, const pl_selftest_case *it)
 static void test(entry *e, const char *folder, pl_heap *heap)
 {
     const pl_selftest_wish wish = { .measures = 1, .seen = seen, .context = e };
-    const pl_trust_wish memory = { folder, &pl_term_log, NULL };
+    const pl_trust_wish memory = { .folder = folder, .log = &pl_term_log };
     pl_term_progress("%s: opening it; its kernels may have to be compiled",
                      e->name);
     e->is_tested = 1;

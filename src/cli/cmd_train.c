@@ -88,6 +88,10 @@ static void print_peak(const pl_session *session)
         printf("%s of them are what the card's driver had taken when the card "
                "was open\n",
                pl_units_bytes(session->driver_bytes).text);
+    if (session->machine.opened_bytes)
+        printf("%s of them are what drivers of cards hold that aren't used; "
+               "device = 'cpu' opens none\n",
+               pl_units_bytes(session->machine.opened_bytes).text);
     if (peak > planned)
         pl_log_say(&pl_term_log, PL_LOG_WARN,
                    "the process held more than was planned: please report "

@@ -109,6 +109,12 @@ PL_MUST_CHECK pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES],
 PL_MUST_CHECK pl_status pl_cli_cache_folder(const char **out, pl_heap *heap,
                                             pl_error *err);
 
+/* Whether Linux knows a graphics card: a device file, or a controller on the
+ * bus. Where there is none, 'auto' opens no driver: the libraries behind
+ * OpenCL's may take more memory than a small run, and no plan knows of it.
+ * PLIMSOLL_LOOK_FOR_CARDS in the environment says that there may be one. */
+int pl_cli_may_have_card(void);
+
 /* What the config's keys and this machine allow, where its device may be used.
  */
 PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,

@@ -1,6 +1,7 @@
 /* options.c: what commands ask of a config that was read: keys without effect,
  * the machine. */
 #include "advise/trust.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "device/choose.h"
@@ -69,18 +70,50 @@ static pl_status check_device(const pl_config *config, pl_error *err)
                    config->device.text);
 }
 
+/* Drivers that were opened for nothing stay in memory. */
+static pl_status count_drivers(pl_machine *machine, size_t before, size_t after,
+                               pl_error *err)
+{
+    if (machine->device.memory.spaces == PL_SPACES_APART || after <= before)
+        return PL_OK;
+    machine->opened_bytes = after - before;
+    return pl_machine_take_off(machine, machine->opened_bytes,
+                               "looking for cards", err);
+}
+
+static size_t peak_bytes(void)
+{
+    size_t peak;
+    return pl_memory_peak_bytes(&peak, NULL) ? 0 : peak;
+}
+
+/* Makes sure that the device may be used. */
+static pl_status trust(const pl_config *config, const char *folder,
+                       pl_heap *heap, pl_error *err)
+{
+    const pl_trust_wish wish = { .folder = folder,
+                                 .log = &pl_term_log,
+                                 .progress = show,
+                                 .no_cards = !pl_cli_may_have_card() };
+    pl_status status = check_device(config, err);
+    return status ? status : pl_trust_device(config, &wish, heap, err);
+}
+
 pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
                          const pl_config *config, pl_heap *heap, pl_error *err)
 {
     const char *folder;
+    const size_t before = peak_bytes();
+    size_t after = before;
     pl_status status = pl_cli_cache_folder(&folder, heap, err);
     if (!status && use != PL_MACHINE_HOST) {
-        const pl_trust_wish wish = { folder, &pl_term_log, show };
-        status = check_device(config, err);
-        if (!status)
-            status = pl_trust_device(config, &wish, heap, err);
+        status = trust(config, folder, heap, err);
+        after = pl_device_asks(config) == PL_DEVICE_ASKS_ANY &&
+                        pl_cli_may_have_card()
+                    ? peak_bytes()
+                    : before;
     }
-    if (status)
-        return status;
-    return pl_machine_make(machine, use, config, folder, heap, err);
+    if (!status)
+        status = pl_machine_make(machine, use, config, folder, heap, err);
+    return status ? status : count_drivers(machine, before, after, err);
 }

@@ -64,7 +64,7 @@ pl_status pl_session_open_device(pl_session *session, pl_error *err)
 size_t pl_session_host_bytes(const pl_session *session)
 {
     return pl_run_plan_host_arena(&session->run.gpt) + session->reserve_bytes +
-           session->driver_bytes;
+           session->driver_bytes + session->machine.opened_bytes;
 }
 
 pl_status pl_session_run_watched(pl_session *session, pl_program_id program,

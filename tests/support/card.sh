@@ -3,6 +3,7 @@
 # the library of CUDA's.
 
 export XDG_CACHE_HOME="$TMP_DIR/cache"
+export PLIMSOLL_LOOK_FOR_CARDS=1 # Linux knows nothing of emulated ones
 
 # on_card COMMAND...: where that card is; what it is like is in $PL_CARD
 on_card() {
