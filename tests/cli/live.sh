@@ -81,7 +81,10 @@ says 'the live page takes 32.0 MB'
 expect 0 "${run[@]}" --out_dir=alone
 grep -q '"phase": "done"' alone/progress.json ||
     fail "$(cat alone/progress.json)"
-[ ! -e alone/warnings.jsonl ] || fail "$(cat alone/warnings.jsonl)"
+case $(basename "$(dirname "$PLIMSOLL")") in
+asan | tsan) ;; # hold more than was planned, and warn of it
+*) [ ! -e alone/warnings.jsonl ] || fail "$(cat alone/warnings.jsonl)" ;;
+esac
 
 expect 2 "$PLIMSOLL" live alone --host=0.0.0.0
 says 'a token is needed'
