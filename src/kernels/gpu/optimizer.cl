@@ -204,6 +204,7 @@ KERNEL(adamw_codes, 256, gpu_adamw)
         WRITE(m_at, (int8_t)(m < 0.0f ? -c : c));
         WRITE(v_at, (uint8_t)(r > least ? r : least));
     }
+    BARRIER_ALL(); /* all have read the scales of before */
     if (ITEM == 0) {
         WRITE(m_scales, m_scale);
         WRITE(v_scales, v_scale);
