@@ -19,6 +19,7 @@ typedef struct numbers {
     eight significand[2];
     eight exponent[2];
     uint32_t infinite; /* bit k: number k is none, or infinite */
+    int is_zero;       /* all of them are */
     uint16_t bits[16];
 } numbers;
 
@@ -159,13 +160,14 @@ float emulated_shuffle(float x, uint32_t mask, int line)
 static void numbers_of(numbers *n, const shown *warp, uint32_t at,
                        uint32_t first, uint32_t step, int bf16)
 {
+    uint32_t any = 0;
     n->infinite = 0;
-    for (uint32_t k = 0; k < 16; k++)
-        put_number(
-            n, k,
-            (uint16_t)(warp[at * 4 + k % 8 / 2].words[first + k / 8 * step] >>
-                       k % 2 * 16),
-            bf16);
+    for (uint32_t k = 0; k < 16; k++) {
+        const uint32_t w = warp[at * 4 + k % 8 / 2].words[first + k / 8 * step];
+        put_number(n, k, (uint16_t)(w >> k % 2 * 16), bf16);
+        any |= w & 0x7fff7fff;
+    }
+    n->is_zero = !any;
 }
 
 /* All sums of a warp, in place: lane l shows rows l/4 and l/4 + 8 of A, columns
@@ -186,6 +188,11 @@ static void multiply(shown *warp, int bf16)
                           *y = &b[l % 4 * 2 + i % 2];
             const uint32_t infinite = x->infinite | y->infinite;
             float *sum = &warp[l].sums[i];
+            /* most of a tile, where a model is small */
+            if (!infinite && (x->is_zero || y->is_zero) && *sum == 0.0f) {
+                *sum = 0.0f;
+                continue;
+            }
             for (int k = 0; k < 16; k += group)
                 *sum = infinite >> k & ((1u << group) - 1) || !isfinite(*sum)
                            ? plain_sum(*sum, x, y, k, group, bf16)

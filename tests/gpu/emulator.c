@@ -16,6 +16,7 @@
 #endif
 
 emulated_item emulated;
+int emulated_is_watched;
 emulator_options emulator = { .is_checked = 1, .tensor_bits = 24 };
 emulator_count emulator_total;
 unsigned char *emulator_banks[EMULATOR_BANKS];
@@ -457,6 +458,7 @@ static void run_group(uint32_t items)
         begin(&fibres[i]);
     epoch = 0;
     group_number++;
+    emulated_is_watched = emulator.counts || emulator.is_checked;
     emulator_forget();
     while (done < items) {
         run_epoch(items);

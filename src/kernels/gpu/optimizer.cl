@@ -17,7 +17,10 @@ KERNEL(sumsq, 256, gpu_sumsq)
     const uint64_t first = (uint64_t)GROUP * SUMSQ_BLOCKS;
     GLOBAL const float *x = AT(float, g.x);
     real64 sum = real64_of(0.0f);
-    for (uint32_t c = 0; c < SUMSQ_BLOCK; c += SUMSQ_WIDE) {
+    /* of the longest block: most tensors of a model are shorter than one */
+    const uint64_t left = g.count - first * SUMSQ_BLOCK;
+    const uint32_t most = left < SUMSQ_BLOCK ? (uint32_t)left : SUMSQ_BLOCK;
+    for (uint32_t c = 0; c < most; c += SUMSQ_WIDE) {
         for (uint32_t b = ITEM / SUMSQ_WIDE; b < SUMSQ_BLOCKS;
              b += 256 / SUMSQ_WIDE) {
             const uint64_t i = (first + b) * SUMSQ_BLOCK + c +
