@@ -139,6 +139,7 @@ static void open_notes(const pl_session *session)
     if (pl_plan_file_write(session, &more, &trouble) != PL_OK)
         pl_log_say(&pl_term_log, PL_LOG_WARN, "%s", trouble.text);
     pl_notes_open(&notes, session->run.outdir.path);
+    pl_notes_measure(&notes, session->run.device, &session->run.gpt.graph);
 }
 
 static void close_notes(pl_status status)
