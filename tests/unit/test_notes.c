@@ -28,6 +28,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    notes.device = NULL; /* it was a failed test's */
     pl_notes_close(&notes, PL_PHASE_DONE);
     scratch_close(&dir);
     return 0;
