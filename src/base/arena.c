@@ -326,6 +326,33 @@ void pl_arena_close(pl_arena *arena)
     *arena = (pl_arena){ 0 };
 }
 
+pl_status pl_arena_resident(const pl_arena *arena, size_t offset, size_t bytes,
+                            size_t *resident_bytes, pl_error *err)
+{
+    enum { PAGES = 4096 }; /* that are asked for at once */
+    unsigned char is_here[PAGES];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), end = offset + bytes;
+    PL_CHECK(offset <= arena->size_bytes &&
+             bytes <= arena->size_bytes - offset);
+    *resident_bytes = 0;
+    for (size_t at = offset / page * page; at < end;) {
+        const size_t left = (end - at + page - 1) / page,
+                     pages = left < PAGES ? left : PAGES;
+        if (mincore(arena->base + at, pages * page, is_here))
+            return pl_fail(err, PL_E_IO,
+                           "the kernel doesn't say which pages are in memory: "
+                           "%s",
+                           strerror(errno));
+        for (size_t i = 0; i < pages; i++, at += page) {
+            const size_t from = at > offset ? at : offset,
+                         to = end - at > page ? at + page : end;
+            if (is_here[i] & 1)
+                *resident_bytes += to - from;
+        }
+    }
+    return PL_OK;
+}
+
 /* ---- dead memory ---- */
 
 void pl_arena_bury(void *memory, size_t bytes)

@@ -111,6 +111,12 @@ void *pl_arena_claim(pl_arena *arena, size_t offset, size_t bytes);
 void pl_arena_seal(pl_arena *arena);
 void pl_arena_close(pl_arena *arena);
 
+/* Of [offset, offset + bytes) what lies in pages that are in memory right now,
+ * as the kernel says: a page that was swapped out isn't. Touches none. */
+PL_MUST_CHECK pl_status pl_arena_resident(const pl_arena *arena, size_t offset,
+                                          size_t bytes, size_t *resident_bytes,
+                                          pl_error *err);
+
 /* ---- dead memory, for dev and asan builds ---- */
 
 /* Marks memory as dead: filled with 0xff (NaN in every float dtype) and, under

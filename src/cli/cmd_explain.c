@@ -126,9 +126,9 @@ static pl_status make_explanation(pl_explain *e, pl_error *err)
 static void print_event(void *context, const pl_tape *tape, int sign,
                         const char *name, size_t bytes)
 {
-    static const char *const phases[PL_PHASE_COUNT] = { "build", "eval 0",
-                                                        "update 0", "update 1",
-                                                        "eval later" };
+    static const char *const phases[PL_TAPE_COUNT] = { "build", "eval 0",
+                                                       "update 0", "update 1",
+                                                       "eval later" };
     (void)context;
     printf("%-10s %c%16s %18s  %s\n", phases[tape->phase], sign > 0 ? '+' : '-',
            pl_units_count(bytes).text, pl_units_count(tape->live_bytes).text,

@@ -118,10 +118,7 @@ static pl_status write_samples(pl_session *session, const prompt *start,
 static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     const pl_config *config = &args->config;
-    const char *name = config->out_dir;
-    char folder[PL_PATH_BYTES];
-    int is_checkpoint;
-    pl_machine machine;
+    pl_cli_model model;
     pl_session session;
     pl_sampler sampler;
     prompt start = { 0 };
@@ -131,25 +128,13 @@ static pl_status run_sample(pl_cli_args *args, pl_heap *heap, pl_error *err)
         .seed = (uint32_t)config->seed,
     };
 
-    if (args->path_count > 1)
-        return pl_fail(err, PL_E_USAGE, "sample takes one folder, not %zu",
-                       args->path_count);
-    if (pl_config_beginning(config) == PL_BEGIN_MODEL)
-        name = config->init_from;
-    if (args->path_count == 1)
-        name = args->paths[0];
     pl_cli_say_ignored(config);
-    pl_status status = pl_cli_model_folder(folder, name, &is_checkpoint, heap,
-                                           err);
-    if (!status && is_checkpoint)
-        status = pl_checkpoint_keep_arithmetic(&args->config, folder, heap,
-                                               err);
-    if (!status)
-        status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
-    pl_term_progress("loading %s", folder);
-    if (!status)
-        status = pl_session_open_sample(&session, config, &machine, folder,
-                                        &pl_term_log, heap, err);
+    pl_status status = pl_cli_model_find(&model, args, "sample", heap, err);
+    if (status)
+        return status;
+    pl_term_progress("loading %s", model.folder);
+    status = pl_session_open_sample(&session, config, &model.machine,
+                                    model.folder, &pl_term_log, heap, err);
     pl_term_clear();
     if (status)
         return status;

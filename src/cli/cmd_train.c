@@ -139,6 +139,7 @@ static void open_notes(const pl_session *session)
     if (pl_plan_file_write(session, &more, &trouble) != PL_OK)
         pl_log_say(&pl_term_log, PL_LOG_WARN, "%s", trouble.text);
     pl_notes_open(&notes, session->run.outdir.path);
+    pl_notes_measure(&notes, session->run.device, &session->run.gpt.graph);
 }
 
 static void close_notes(pl_status status)
@@ -336,18 +337,12 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     pl_config *config = &args->config;
     char folder[PL_PATH_BYTES];
-    const char *name = config->out_dir;
+    const char *name;
     int is_checkpoint = 0;
 
-    if (args->path_count > 1)
-        return pl_fail(err, PL_E_USAGE, "eval takes one folder, not %zu",
-                       args->path_count);
-    if (pl_config_beginning(config) == PL_BEGIN_MODEL)
-        name = config->init_from;
-    if (args->path_count == 1)
-        name = args->paths[0];
-    pl_status status = pl_cli_model_folder(folder, name, &is_checkpoint, heap,
-                                           err);
+    pl_status status = pl_cli_model_wanted(&name, args, "eval", err);
+    if (!status)
+        status = pl_cli_model_folder(folder, name, &is_checkpoint, heap, err);
     if (!status && is_checkpoint)
         status = pl_cli_same_model(config, folder, heap, err);
     if (!status && is_checkpoint)

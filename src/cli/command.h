@@ -105,6 +105,25 @@ PL_MUST_CHECK pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES],
                                             int *is_checkpoint, pl_heap *heap,
                                             pl_error *err);
 
+/* What the arguments of `command` name as the model: one folder, else
+ * init_from's model, else out_dir. */
+PL_MUST_CHECK pl_status pl_cli_model_wanted(const char **name,
+                                            const pl_cli_args *args,
+                                            const char *command, pl_error *err);
+
+/* The model that a command writes text with, and the machine that does it. */
+typedef struct pl_cli_model {
+    const char *name; /* as it was asked for */
+    char folder[PL_PATH_BYTES];
+    pl_machine machine;
+} pl_cli_model;
+
+/* The config then has the arithmetic of the checkpoint, if it is one. */
+PL_MUST_CHECK pl_status pl_cli_model_find(pl_cli_model *model,
+                                          pl_cli_args *args,
+                                          const char *command, pl_heap *heap,
+                                          pl_error *err);
+
 /* $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll, else nowhere: NULL. */
 PL_MUST_CHECK pl_status pl_cli_cache_folder(const char **out, pl_heap *heap,
                                             pl_error *err);

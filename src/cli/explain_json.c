@@ -37,9 +37,9 @@ static void put_programs(pl_json_text *j, const pl_explain *e)
 
 static void put_failure(pl_json_text *j, const pl_explain *e)
 {
-    static const char *const phases[PL_PHASE_COUNT] = {
-        "build", "eval_first", "update_first", "update", "eval_later"
-    };
+    static const char *const phases[PL_TAPE_COUNT] = { "build", "eval_first",
+                                                       "update_first", "update",
+                                                       "eval_later" };
     const pl_tape_failure *f = pl_nanogpt_failure(&e->result);
     if (!f) {
         pl_json_text_raw(j, "fails", "null");

@@ -16,16 +16,16 @@ const pl_tape_peak *pl_explain_column(const pl_nanogpt_result *result,
 {
     if (column == 0)
         return pl_nanogpt_train_peak(result);
-    return &result->peaks[column == 1 ? PL_PHASE_EVAL_FIRST
-                                      : PL_PHASE_EVAL_LATER];
+    return &result
+                ->peaks[column == 1 ? PL_TAPE_EVAL_FIRST : PL_TAPE_EVAL_LATER];
 }
 
-size_t pl_explain_column_bytes(const size_t bytes[PL_PHASE_COUNT], int column)
+size_t pl_explain_column_bytes(const size_t bytes[PL_TAPE_COUNT], int column)
 {
-    size_t first = bytes[PL_PHASE_UPDATE_FIRST], later = bytes[PL_PHASE_UPDATE];
+    size_t first = bytes[PL_TAPE_UPDATE_FIRST], later = bytes[PL_TAPE_UPDATE];
     if (column == 0)
         return first > later ? first : later;
-    return bytes[column == 1 ? PL_PHASE_EVAL_FIRST : PL_PHASE_EVAL_LATER];
+    return bytes[column == 1 ? PL_TAPE_EVAL_FIRST : PL_TAPE_EVAL_LATER];
 }
 
 static int on_cuda(const pl_explain *e)
@@ -165,14 +165,14 @@ static void print_saved(const pl_explain *e)
 
 /* ---- verdict ---- */
 
-const char *pl_explain_phase(pl_phase phase)
+const char *pl_explain_phase(pl_tape_phase phase)
 {
-    static const char *const texts[PL_PHASE_COUNT] = {
-        [PL_PHASE_BUILD] = "before it has a model",
-        [PL_PHASE_EVAL_FIRST] = "in estimate_loss() before the first update",
-        [PL_PHASE_UPDATE_FIRST] = "in the first update",
-        [PL_PHASE_UPDATE] = "in the second update, beside AdamW's moments",
-        [PL_PHASE_EVAL_LATER] = "in estimate_loss() after the first updates",
+    static const char *const texts[PL_TAPE_COUNT] = {
+        [PL_TAPE_BUILD] = "before it has a model",
+        [PL_TAPE_EVAL_FIRST] = "in estimate_loss() before the first update",
+        [PL_TAPE_UPDATE_FIRST] = "in the first update",
+        [PL_TAPE_UPDATE] = "in the second update, beside AdamW's moments",
+        [PL_TAPE_EVAL_LATER] = "in estimate_loss() after the first updates",
     };
     return texts[phase];
 }
@@ -206,7 +206,7 @@ static void print_failure(const pl_explain *e, const pl_tape_failure *f)
            pl_term_out(PL_TERM_RED), pl_explain_phase(f->phase),
            pl_term_out_end(), f->line, pl_units_bytes(f->wanted_bytes).text,
            f->name, pl_units_bytes(f->live_bytes).text);
-    if (f->phase != PL_PHASE_EVAL_FIRST)
+    if (f->phase != PL_TAPE_EVAL_FIRST)
         return;
     printf("nanoGPT evaluates before its first update, so this is simply the "
            "first thing to fail:\n");

@@ -27,8 +27,8 @@ typedef struct pl_explain {
     size_t context_bytes; /* of it, what is gone before the first tensor */
     pl_nanogpt_job job;   /* as nanoGPT would run it, in eager mode */
     pl_nanogpt_result result;
-    size_t need_bytes[PL_PHASE_COUNT];       /* with the allocator's slack */
-    size_t expandable_bytes[PL_PHASE_COUNT]; /* the same, expandable */
+    size_t need_bytes[PL_TAPE_COUNT];       /* with the allocator's slack */
+    size_t expandable_bytes[PL_TAPE_COUNT]; /* the same, expandable */
     pl_explain_way ways[PL_EXPLAIN_WAYS];
     size_t way_count;
     pl_advice_list advice;
@@ -45,10 +45,10 @@ extern const char *const pl_explain_columns[PL_EXPLAIN_COLUMNS];
 const pl_tape_peak *pl_explain_column(const pl_nanogpt_result *result,
                                       int column);
 /* The column's share of bytes per phase, such as need_bytes. */
-size_t pl_explain_column_bytes(const size_t bytes[PL_PHASE_COUNT], int column);
+size_t pl_explain_column_bytes(const size_t bytes[PL_TAPE_COUNT], int column);
 
 /* "in the first update" */
-const char *pl_explain_phase(pl_phase phase);
+const char *pl_explain_phase(pl_tape_phase phase);
 
 void pl_explain_print(const pl_explain *e);
 /* The same as a page with a picture, and the picture alone. */

@@ -169,3 +169,32 @@ pl_status pl_cli_model_folder(char folder[PL_PATH_BYTES], const char *name,
     return pl_checkpoint_find(folder, place, PL_WANT_BEST, PL_SCOPE_MODEL,
                               &pl_term_log, heap, err);
 }
+
+pl_status pl_cli_model_wanted(const char **name, const pl_cli_args *args,
+                              const char *command, pl_error *err)
+{
+    const pl_config *config = &args->config;
+    if (args->path_count > 1)
+        return pl_fail(err, PL_E_USAGE, "%s takes one folder, not %zu", command,
+                       args->path_count);
+    *name = args->path_count == 1                           ? args->paths[0]
+            : pl_config_beginning(config) == PL_BEGIN_MODEL ? config->init_from
+                                                            : config->out_dir;
+    return PL_OK;
+}
+
+pl_status pl_cli_model_find(pl_cli_model *model, pl_cli_args *args,
+                            const char *command, pl_heap *heap, pl_error *err)
+{
+    int is_checkpoint = 0;
+    pl_status status = pl_cli_model_wanted(&model->name, args, command, err);
+    if (!status)
+        status = pl_cli_model_folder(model->folder, model->name, &is_checkpoint,
+                                     heap, err);
+    if (!status && is_checkpoint)
+        status = pl_checkpoint_keep_arithmetic(&args->config, model->folder,
+                                               heap, err);
+    return status ? status
+                  : pl_cli_machine(&model->machine, PL_MACHINE_RUN,
+                                   &args->config, heap, err);
+}

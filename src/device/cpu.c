@@ -285,6 +285,13 @@ static void host_end(pl_device *device, pl_buffer_id buffer)
                   pl_arena_round(device->graph->buffers[buffer].bytes));
 }
 
+static pl_status backed(pl_device *device, size_t at, size_t bytes,
+                        size_t *backed_bytes, pl_error *err)
+{
+    return pl_arena_resident(&cpu_of(device)->arena, at, bytes, backed_bytes,
+                             err);
+}
+
 /* ---- opening ---- */
 
 /* Every buffer's memory, claimed from the arena, which is then sealed. */
@@ -427,6 +434,7 @@ const pl_device_kind pl_device_cpu = {
     .read = read_bytes,
     .host = host,
     .host_end = host_end,
+    .backed = backed,
     .profile = profile,
     .probe = probe,
 };

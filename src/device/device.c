@@ -156,6 +156,34 @@ void *pl_device_host(pl_device *device, pl_buffer_id buffer)
 
 /* ---- measuring ---- */
 
+pl_status pl_device_backed(pl_device *device, pl_program_id program,
+                           pl_device_backing *backing, pl_error *err)
+{
+    const pl_graph *graph = device->graph;
+    const pl_placement *placement = device->placement;
+    const size_t peak = pl_placement_peak(placement, program);
+    size_t bytes = 0, all = 0;
+    *backing = (pl_device_backing){ .is_in_host = placement->rules.spaces ==
+                                                  PL_SPACES_SHARED };
+    pl_status status = device->kind->backed(
+        device, peak, placement->arena_bytes - peak, &backing->rest_bytes, err);
+    if (!status)
+        status = device->kind->backed(device, 0, peak, &backing->gap_bytes,
+                                      err);
+    for (size_t i = 0; i < graph->n_buffers && !status; i++) {
+        const pl_buffer *buffer = &graph->buffers[i];
+        if (!pl_placement_counts(placement, buffer, program))
+            continue;
+        status = device->kind->backed(device, placement->offsets[i],
+                                      buffer->bytes, &bytes, err);
+        backing->class_bytes[buffer->class] += bytes;
+        all += bytes;
+    }
+    /* pages may have gone since they were asked for together */
+    backing->gap_bytes -= all < backing->gap_bytes ? all : backing->gap_bytes;
+    return status;
+}
+
 void pl_device_profile(pl_device *device, pl_program_id program,
                        double *seconds)
 {

@@ -185,6 +185,21 @@ PL_MUST_CHECK pl_status pl_device_read(pl_device *device, pl_buffer_id buffer,
  * throughout. In dev and asan builds it is buried then. */
 void *pl_device_host(pl_device *device, pl_buffer_id buffer);
 
+/* What a program's bytes are backed by: on a processor pages that are in memory
+ * right now, on a card what its driver gave. */
+typedef struct pl_device_backing {
+    size_t class_bytes[PL_CLASS_COUNT]; /* of those that the placement counts */
+    size_t gap_bytes;  /* of what is between them, up to the program's peak */
+    size_t rest_bytes; /* of the arena above it, which others use */
+    int is_in_host;    /* the arena lies in this process's memory */
+} pl_device_backing;
+
+/* Asks the system alone, and changes nothing: also for a watch. */
+PL_MUST_CHECK pl_status pl_device_backed(pl_device *device,
+                                         pl_program_id program,
+                                         pl_device_backing *backing,
+                                         pl_error *err);
+
 /* From now on seconds[i] grows by the time of step i of `program` whenever it
  * runs; NULL: no longer. */
 void pl_device_profile(pl_device *device, pl_program_id program,

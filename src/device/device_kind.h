@@ -42,6 +42,9 @@ struct pl_device_kind {
      * on should be seen, in builds that bury. */
     void *(*host)(pl_device *device, pl_buffer_id buffer);
     void (*host_end)(pl_device *device, pl_buffer_id buffer);
+    /* Of so many bytes of the device's arena, from `at` on, what is backed. */
+    pl_status (*backed)(pl_device *device, size_t at, size_t bytes,
+                        size_t *backed_bytes, pl_error *err);
     void (*profile)(pl_device *device, pl_program_id program, double *seconds);
     double (*probe)(pl_device *device, pl_probe what);
 };

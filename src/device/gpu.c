@@ -19,6 +19,7 @@ typedef struct gpu {
     pl_gpu_card about;
     pl_arena host; /* buffers of the host's space */
     size_t bank_bytes;
+    size_t taken_bytes[PL_GPU_MAX_BANKS]; /* that the driver gave */
     void **memory; /* per buffer: an address, or a pointer into host */
     pl_products products;
     pl_controls controls;
@@ -287,15 +288,17 @@ static pl_status take_banks(gpu *g, pl_error *err)
     size_t bank = 0;
     pl_status status = PL_OK;
     for (size_t at = 0; at < all && !status; at += g->bank_bytes, bank++) {
-        const size_t left = all - at;
+        const size_t left = all - at,
+                     wanted = left < g->bank_bytes ? left : g->bank_bytes;
         if (bank == PL_GPU_MAX_BANKS)
             return pl_fail(err, PL_E_MEMORY,
                            "the arena of %s has more than %d pieces of %s, "
                            "which %s gives at once",
                            pl_units_bytes(all).text, PL_GPU_MAX_BANKS,
                            pl_units_bytes(g->bank_bytes).text, g->about.name);
-        status = g->api->take(g->card, bank,
-                              left < g->bank_bytes ? left : g->bank_bytes, err);
+        status = g->api->take(g->card, bank, wanted, err);
+        if (!status)
+            g->taken_bytes[bank] = wanted;
     }
     return status;
 }
@@ -415,6 +418,23 @@ pl_status pl_gpu_run(pl_device *device, pl_program_id program, pl_part part,
 void pl_gpu_profile(pl_device *device, pl_program_id program, double *seconds)
 {
     gpu_of(device)->profile[program] = seconds;
+}
+
+pl_status pl_gpu_backed(pl_device *device, size_t at, size_t bytes,
+                        size_t *backed_bytes, pl_error *err)
+{
+    const gpu *g = gpu_of(device);
+    (void)err;
+    *backed_bytes = 0;
+    for (size_t bank = 0; bank < PL_GPU_MAX_BANKS; bank++) {
+        const size_t first = bank * g->bank_bytes,
+                     last = first + g->taken_bytes[bank],
+                     from = at > first ? at : first,
+                     to = at + bytes < last ? at + bytes : last;
+        if (g->taken_bytes[bank] && from < to)
+            *backed_bytes += to - from;
+    }
+    return PL_OK;
 }
 
 /* ---- bytes ---- */

@@ -132,6 +132,8 @@ pl_status pl_gpu_read(pl_device *device, pl_buffer_id buffer, size_t at,
                       void *target, size_t bytes, pl_error *err);
 void *pl_gpu_host(pl_device *device, pl_buffer_id buffer);
 void pl_gpu_host_end(pl_device *device, pl_buffer_id buffer);
+pl_status pl_gpu_backed(pl_device *device, size_t at, size_t bytes,
+                        size_t *backed_bytes, pl_error *err);
 void pl_gpu_profile(pl_device *device, pl_program_id program, double *seconds);
 double pl_gpu_probe(pl_device *device, pl_probe what);
 
@@ -150,6 +152,7 @@ double pl_gpu_probe(pl_device *device, pl_probe what);
                   .read = pl_gpu_read,                                         \
                   .host = pl_gpu_host,                                         \
                   .host_end = pl_gpu_host_end,                                 \
+                  .backed = pl_gpu_backed,                                     \
                   .profile = pl_gpu_profile,                                   \
                   .probe = pl_gpu_probe },                                     \
         .api = kind_api, .card_of = kind_card_of                               \

@@ -35,8 +35,8 @@ static pl_status fill(pl_advice *row, const pl_nanogpt_job *job, pl_error *err)
     if (status)
         return status;
     row->train_bytes = pl_nanogpt_train_peak(&result)->live_bytes;
-    row->eval_first_bytes = result.peaks[PL_PHASE_EVAL_FIRST].live_bytes;
-    row->eval_later_bytes = result.peaks[PL_PHASE_EVAL_LATER].live_bytes;
+    row->eval_first_bytes = result.peaks[PL_TAPE_EVAL_FIRST].live_bytes;
+    row->eval_later_bytes = result.peaks[PL_TAPE_EVAL_LATER].live_bytes;
     row->fits = pl_nanogpt_failure(&result) == NULL;
     return PL_OK;
 }

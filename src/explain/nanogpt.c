@@ -296,7 +296,7 @@ static void run_backward(const pl_replay_pass *p)
 
 /* ---- the loop ---- */
 
-static void evaluate(pl_replay *r, pl_phase phase)
+static void evaluate(pl_replay *r, pl_tape_phase phase)
 {
     const pl_nanogpt_job *job = r->job;
     pl_replay_pass p = { .r = r, .B = job->eval_B, .T = job->eval_T };
@@ -415,15 +415,14 @@ static void run(pl_replay *r)
 {
     size_t micro_steps = r->job->accumulation > 1 ? 2 : 1;
     build(r);
-    evaluate(r, PL_PHASE_EVAL_FIRST);
+    evaluate(r, PL_TAPE_EVAL_FIRST);
     for (int update = 0; update < 2; update++) {
-        pl_tape_begin(&r->tape,
-                      update ? PL_PHASE_UPDATE : PL_PHASE_UPDATE_FIRST);
+        pl_tape_begin(&r->tape, update ? PL_TAPE_UPDATE : PL_TAPE_UPDATE_FIRST);
         for (size_t i = 0; i < micro_steps; i++)
             micro_step(r, update == 0 && i == 0);
         optimize(r, update == 0);
     }
-    evaluate(r, PL_PHASE_EVAL_LATER);
+    evaluate(r, PL_TAPE_EVAL_LATER);
 }
 
 /* Every sum of the replay stays far below 2^63. */
@@ -489,7 +488,7 @@ pl_status pl_nanogpt_replay(const pl_nanogpt_job *job,
 /* The least limit under which `phase` runs, between what is live at its peak
  * and what is reserved when nothing limits it. */
 static pl_status search(const pl_nanogpt_job *job, const pl_tape_peak *peak,
-                        pl_phase phase, size_t *need_bytes, pl_error *err)
+                        pl_tape_phase phase, size_t *need_bytes, pl_error *err)
 {
     size_t low = peak->live_bytes, high = peak->reserved_bytes;
     pl_nanogpt_job limited = *job;
@@ -511,22 +510,22 @@ static pl_status search(const pl_nanogpt_job *job, const pl_tape_peak *peak,
 
 pl_status pl_nanogpt_need(const pl_nanogpt_job *job,
                           const pl_nanogpt_result *result,
-                          size_t need_bytes[PL_PHASE_COUNT], pl_error *err)
+                          size_t need_bytes[PL_TAPE_COUNT], pl_error *err)
 {
     int modelled = job->device == PL_TORCH_CUDA && result->reserved_known;
     pl_status status = PL_OK;
-    for (int i = 0; i < PL_PHASE_COUNT && !status; i++) {
+    for (int i = 0; i < PL_TAPE_COUNT && !status; i++) {
         need_bytes[i] = result->peaks[i].live_bytes;
         if (modelled)
-            status = search(job, &result->peaks[i], (pl_phase)i, &need_bytes[i],
-                            err);
+            status = search(job, &result->peaks[i], (pl_tape_phase)i,
+                            &need_bytes[i], err);
     }
     return status;
 }
 
 const pl_tape_failure *pl_nanogpt_failure(const pl_nanogpt_result *result)
 {
-    for (int i = 0; i < PL_PHASE_COUNT; i++)
+    for (int i = 0; i < PL_TAPE_COUNT; i++)
         if (result->failures[i].happened)
             return &result->failures[i];
     return NULL;
@@ -534,8 +533,8 @@ const pl_tape_failure *pl_nanogpt_failure(const pl_nanogpt_result *result)
 
 const pl_tape_peak *pl_nanogpt_train_peak(const pl_nanogpt_result *result)
 {
-    const pl_tape_peak *first = &result->peaks[PL_PHASE_UPDATE_FIRST];
-    const pl_tape_peak *later = &result->peaks[PL_PHASE_UPDATE];
+    const pl_tape_peak *first = &result->peaks[PL_TAPE_UPDATE_FIRST];
+    const pl_tape_peak *later = &result->peaks[PL_TAPE_UPDATE];
     return first->live_bytes > later->live_bytes ? first : later;
 }
 

@@ -76,8 +76,8 @@ typedef struct pl_nanogpt_saved {
 } pl_nanogpt_saved;
 
 typedef struct pl_nanogpt_result {
-    pl_tape_peak peaks[PL_PHASE_COUNT];
-    pl_tape_failure failures[PL_PHASE_COUNT];
+    pl_tape_peak peaks[PL_TAPE_COUNT];
+    pl_tape_failure failures[PL_TAPE_COUNT];
     pl_nanogpt_saved saved[PL_NANOGPT_SAVED_ROWS]; /* of one layer */
     size_t saved_count;
     size_t parameters;
@@ -96,7 +96,7 @@ PL_MUST_CHECK pl_status pl_nanogpt_replay(const pl_nanogpt_job *job,
  * allocator is not modelled. */
 PL_MUST_CHECK pl_status pl_nanogpt_need(const pl_nanogpt_job *job,
                                         const pl_nanogpt_result *result,
-                                        size_t need_bytes[PL_PHASE_COUNT],
+                                        size_t need_bytes[PL_TAPE_COUNT],
                                         pl_error *err);
 
 /* The first thing for which there was no room, or NULL. */

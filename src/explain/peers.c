@@ -104,7 +104,7 @@ static pl_status nanogpt_bytes(pl_nanogpt_job job, pl_torch_device device,
     pl_status status = pl_nanogpt_replay(&job, &r, NULL, NULL, err);
     if (!status)
         *bytes = fmax((double)pl_nanogpt_train_peak(&r)->live_bytes,
-                      (double)r.peaks[PL_PHASE_EVAL_LATER].live_bytes);
+                      (double)r.peaks[PL_TAPE_EVAL_LATER].live_bytes);
     return status;
 }
 

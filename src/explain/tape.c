@@ -61,7 +61,7 @@ static void note_peak(pl_tape *tape, const char *name)
     peak->name = name;
 }
 
-void pl_tape_begin(pl_tape *tape, pl_phase phase)
+void pl_tape_begin(pl_tape *tape, pl_tape_phase phase)
 {
     if (tape->cache && tape->failures[tape->phase].happened)
         pl_cache_give_back(tape->cache);

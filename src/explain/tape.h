@@ -41,14 +41,14 @@ const char *pl_item_name(pl_item item);
 const char *pl_item_key(pl_item item);
 
 /* The parts of nanoGPT's loop, in its order. */
-typedef enum pl_phase {
-    PL_PHASE_BUILD,
-    PL_PHASE_EVAL_FIRST, /* estimate_loss() before the first update */
-    PL_PHASE_UPDATE_FIRST,
-    PL_PHASE_UPDATE,     /* a later one: AdamW's moments are there */
-    PL_PHASE_EVAL_LATER, /* and so are the training loop's logits */
-    PL_PHASE_COUNT,
-} pl_phase;
+typedef enum pl_tape_phase {
+    PL_TAPE_BUILD,
+    PL_TAPE_EVAL_FIRST, /* estimate_loss() before the first update */
+    PL_TAPE_UPDATE_FIRST,
+    PL_TAPE_UPDATE,     /* a later one: AdamW's moments are there */
+    PL_TAPE_EVAL_LATER, /* and so are the training loop's logits */
+    PL_TAPE_COUNT,
+} pl_tape_phase;
 
 typedef struct pl_tape_peak {
     size_t live_bytes;           /* of tensors, at the worst moment */
@@ -61,7 +61,7 @@ typedef struct pl_tape_peak {
 /* The first tensor for which there was no room. */
 typedef struct pl_tape_failure {
     int happened;
-    pl_phase phase;
+    pl_tape_phase phase;
     const char *line, *name;
     size_t wanted_bytes, live_bytes, reserved_bytes;
 } pl_tape_failure;
@@ -86,12 +86,12 @@ struct pl_tape {
     size_t capacity, free_count;
     size_t live_bytes, limit_bytes; /* limit 0: none */
     size_t items[PL_ITEM_COUNT];
-    pl_phase phase;
+    pl_tape_phase phase;
     const char *line;
     pl_cache *cache; /* NULL: nothing is reserved beyond what is live */
-    pl_tape_peak peaks[PL_PHASE_COUNT];
-    pl_tape_failure failures[PL_PHASE_COUNT]; /* the first of each */
-    pl_tape_watch *watch;                     /* may be NULL */
+    pl_tape_peak peaks[PL_TAPE_COUNT];
+    pl_tape_failure failures[PL_TAPE_COUNT]; /* the first of each */
+    pl_tape_watch *watch;                    /* may be NULL */
     void *context;
 };
 
@@ -102,7 +102,7 @@ PL_MUST_CHECK pl_status pl_tape_open(pl_tape *tape, size_t capacity,
 
 /* From here on `phase`; what is live counts for it. After a failure the
  * allocator begins with what is live alone, as a new process would. */
-void pl_tape_begin(pl_tape *tape, pl_phase phase);
+void pl_tape_begin(pl_tape *tape, pl_tape_phase phase);
 
 pl_taken pl_tape_take(pl_tape *tape, pl_item item, const char *name,
                       size_t bytes);

@@ -216,9 +216,12 @@ static size_t most_live(placer *p, int program, size_t n)
             most_at = at;
         }
     }
-    for (size_t i = 0; i < n && p->space == PL_SPACE_DEVICE; i++) {
+    if (p->space != PL_SPACE_DEVICE)
+        return most;
+    p->result->fullest[program] = most_at;
+    for (size_t i = 0; i < n; i++) {
         const pl_buffer *buffer = &graph->buffers[p->order[i]];
-        if (buffer->first <= most_at && most_at <= buffer->last)
+        if (pl_placement_counts(p->result, buffer, (pl_program_id)program))
             p->result->class_bytes[program][buffer->class] += buffer->bytes;
     }
     return most;
@@ -352,6 +355,16 @@ pl_status pl_place(pl_placement *placement, const pl_graph *graph,
 size_t pl_placement_peak(const pl_placement *placement, pl_program_id program)
 {
     return placement->throughout_bytes + placement->program_bytes[program];
+}
+
+int pl_placement_counts(const pl_placement *placement, const pl_buffer *buffer,
+                        pl_program_id program)
+{
+    const size_t at = placement->fullest[program];
+    return !pl_placement_in_host(placement, buffer) &&
+           (pl_class_lives_throughout(buffer->class) ||
+            (buffer->program == (int)program && buffer->first <= at &&
+             at <= buffer->last));
 }
 
 int pl_placement_in_host(const pl_placement *placement, const pl_buffer *buffer)

@@ -43,7 +43,8 @@ typedef struct pl_placement {
     /* No placement can need less: throughout + the most that is live at one
      * step. */
     size_t lower_bound_bytes;
-    /* Bytes by class at the step where a program holds the most. */
+    /* The step where a program holds the most, and its bytes by class there. */
+    size_t fullest[PL_PROGRAM_COUNT];
     size_t class_bytes[PL_PROGRAM_COUNT][PL_CLASS_COUNT];
 } pl_placement;
 
@@ -53,6 +54,10 @@ PL_MUST_CHECK pl_status pl_place(pl_placement *placement, const pl_graph *graph,
 
 /* throughout + program: what `program` needs while it runs. */
 size_t pl_placement_peak(const pl_placement *placement, pl_program_id program);
+
+/* Whether class_bytes[program] counts a buffer. */
+int pl_placement_counts(const pl_placement *placement, const pl_buffer *buffer,
+                        pl_program_id program);
 
 /* Whether a buffer lies in the host's arena. */
 int pl_placement_in_host(const pl_placement *placement,

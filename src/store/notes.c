@@ -104,6 +104,85 @@ static void find_own_pid(pl_notes *notes)
     notes->pid_began = at ? strtoull(at, NULL, 10) : 0;
 }
 
+/* The phase in which a program runs. */
+static pl_phase phase_of(pl_program_id program)
+{
+    switch (program) {
+    case PL_EVAL:
+        return PL_PHASE_EVAL;
+    case PL_SAMPLE:
+    case PL_SERVE:
+        return PL_PHASE_SAMPLE;
+    case PL_SAVE:
+        return PL_PHASE_SAVE;
+    default:
+        return PL_PHASE_TRAIN;
+    }
+}
+
+void pl_notes_measure(pl_notes *notes, pl_device *device, const pl_graph *graph)
+{
+    notes->device = device;
+    notes->programs = 0;
+    for (int i = 0; i < PL_PROGRAM_COUNT; i++)
+        if (graph->programs[i].n_steps)
+            notes->programs |= 1u << i;
+}
+
+/* Of a program that could not be measured nothing is said. */
+static void measure(pl_notes *notes, pl_program_id program)
+{
+    pl_notes_actual *actual = &notes->actual[program];
+    size_t held = 0, arena = 0;
+    if (pl_device_backed(notes->device, program, &actual->arena, NULL) ||
+        pl_memory_now_bytes(&held, NULL))
+        return;
+    for (int i = 0; i < PL_CLASS_COUNT; i++)
+        arena += actual->arena.class_bytes[i];
+    arena += actual->arena.gap_bytes + actual->arena.rest_bytes;
+    actual->outside_bytes = held > arena ? held - arena : 0;
+    actual->is_known = 1;
+}
+
+/* The programs of the phase that was told of last. */
+static void measure_phase(pl_notes *notes)
+{
+    for (int i = 0; i < PL_PROGRAM_COUNT && notes->device; i++)
+        if ((notes->programs & 1u << i) && !notes->actual[i].is_known &&
+            phase_of((pl_program_id)i) == notes->now.phase)
+            measure(notes, (pl_program_id)i);
+}
+
+typedef struct parts_line {
+    char text[640]; /* every part with a petabyte, and more */
+    size_t used;
+} parts_line;
+
+static void put_part(parts_line *line, const char *name, uint64_t bytes)
+{
+    if (bytes)
+        line->used += (size_t)snprintf(
+            line->text + line->used, sizeof line->text - line->used,
+            "%s\"%s\": %" PRIu64, line->used > 1 ? ", " : "", name, bytes);
+}
+
+/* {"weights": 123, "gaps, alignment": 4}: by the names of plan.json, and on one
+ * line, since bytes are few. */
+static void put_actual(pl_json_text *j, const pl_notes_actual *actual,
+                       const char *program)
+{
+    parts_line line = { .text = "{", .used = 1 };
+    for (int i = 0; i < PL_CLASS_COUNT; i++)
+        put_part(&line, pl_class_name((pl_class)i),
+                 actual->arena.class_bytes[i]);
+    put_part(&line, PL_NOTES_GAPS, actual->arena.gap_bytes);
+    put_part(&line, PL_NOTES_REST, actual->arena.rest_bytes);
+    if (actual->arena.is_in_host)
+        put_part(&line, PL_NOTES_RESERVE, actual->outside_bytes);
+    snprintf(line.text + line.used, sizeof line.text - line.used, "}");
+    pl_json_text_raw(j, program, line.text);
+}
+
 static void write_progress(pl_notes *notes)
 {
     char text[PL_NOTES_PROGRESS_BYTES + 1];
@@ -123,6 +202,12 @@ static void write_progress(pl_notes *notes)
                  pl_phase_name((pl_phase)i));
         pl_json_text_whole(&j, name, notes->held_bytes[i]);
     }
+    pl_json_text_open(&j, "actual", '{');
+    for (int i = 0; i < PL_PROGRAM_COUNT; i++)
+        if (notes->actual[i].is_known)
+            put_actual(&j, &notes->actual[i],
+                       pl_program_name((pl_program_id)i));
+    pl_json_text_close(&j, '}');
     pl_json_text_whole(&j, "pid", notes->pid);
     pl_json_text_whole(&j, "pid_began", notes->pid_began);
     pl_json_text_real(&j, "date", pl_clock_date());
@@ -161,6 +246,7 @@ void pl_notes_tell(pl_notes *notes, const pl_notes_now *now)
         return;
     const double date = pl_clock_seconds();
     const int is_new = now->phase != notes->now.phase;
+    measure_phase(notes);
     notes->now = *now;
     if (!is_new && date - notes->told < EVERY_MS * 1e-3)
         return;
@@ -175,6 +261,7 @@ void pl_notes_tell(pl_notes *notes, const pl_notes_now *now)
 void pl_notes_close(pl_notes *notes, pl_phase phase)
 {
     if (notes->progress.fd >= 0) {
+        measure_phase(notes);
         notes->now.phase = phase;
         notes->now.share = 0.0;
         write_progress(notes);

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "device/device.h"
 
 #include <stdint.h>
 
@@ -24,12 +25,18 @@
 
 enum {
     PL_NOTES_PLAN_BYTES = 64 * 1024,     /* at most */
-    PL_NOTES_PROGRESS_BYTES = 1024,      /* exactly */
+    PL_NOTES_PROGRESS_BYTES = 4096,      /* exactly */
     PL_NOTES_WARNINGS_BYTES = 64 * 1024, /* at most */
     /* all of them, in whole pages, and the plan while it is replaced */
     PL_NOTES_MOST_BYTES = 2 * PL_NOTES_PLAN_BYTES + PL_NOTES_WARNINGS_BYTES +
-                          4096,
+                          PL_NOTES_PROGRESS_BYTES,
 };
+
+/* Of plan.json's classes and of what progress.json says of them: what isn't a
+ * class of tensors. */
+#define PL_NOTES_GAPS    "gaps, alignment"
+#define PL_NOTES_RESERVE "reserve"
+#define PL_NOTES_REST    "rest of the arena"
 
 /* What a run is doing. The first ones are phases in which memory is held. */
 #define PL_PHASE_TABLE(X)                                                      \
@@ -60,12 +67,22 @@ typedef struct pl_notes_now {
     double peak_flops;        /* that it is a share of */
 } pl_notes_now;
 
+/* What a program's memory was when it ran: actual bytes beside planned ones. */
+typedef struct pl_notes_actual {
+    int is_known;
+    pl_device_backing arena;
+    uint64_t outside_bytes; /* that the process held beside the arena */
+} pl_notes_actual;
+
 typedef struct pl_notes {
     pl_file progress, warnings;
     uint64_t warnings_bytes;             /* written so far */
     uint64_t held_bytes[PL_PHASES_HELD]; /* the most that was seen in each */
-    uint64_t pid, pid_began;             /* as /proc/self/stat has them */
-    double told;                         /* when */
+    pl_device *device;                   /* that is measured, or NULL */
+    unsigned programs;                   /* of it: a bit for each */
+    pl_notes_actual actual[PL_PROGRAM_COUNT];
+    uint64_t pid, pid_began; /* as /proc/self/stat has them */
+    double told;             /* when */
     pl_notes_now now;
     char warnings_path[PL_PATH_BYTES]; /* "": not known yet */
     char early[4096];                  /* warnings before that */
@@ -83,6 +100,10 @@ void pl_notes_warn(pl_notes *notes, pl_log_level level, const char *text);
 /* Begins progress.json in `out_dir`. warnings.jsonl is gone on with, or made
  * with the first warning. */
 void pl_notes_open(pl_notes *notes, const char *out_dir);
+/* From now on the memory of each program in `graph` that runs on `device` is
+ * measured: once, when something is told after its phase has begun. */
+void pl_notes_measure(pl_notes *notes, pl_device *device,
+                      const pl_graph *graph);
 /* What the run does now; written where that was long enough ago, or another
  * phase began. */
 void pl_notes_tell(pl_notes *notes, const pl_notes_now *now);

@@ -62,7 +62,7 @@ static void put_table(pl_json_text *j, const pl_gpt *gpt)
         if (sum)
             put_row(j, pl_class_name((pl_class) class), gpt, bytes);
     }
-    put_row(j, "gaps, alignment", gpt, rest);
+    put_row(j, PL_NOTES_GAPS, gpt, rest);
     pl_json_text_close(j, '}');
     put_row(j, "peaks", gpt, peaks);
 }

@@ -26,12 +26,74 @@ size_t pl_plan_picture_part(pl_plan_picture *p, const char *name)
     return p->n_parts - 1;
 }
 
-uint64_t pl_plan_picture_sum(const pl_plan_picture *p, size_t row)
+size_t pl_plan_picture_find(pl_plan_picture *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_parts; i++)
+        if (strcmp(p->parts[i].text, name) == 0)
+            return i;
+    return pl_plan_picture_part(p, name);
+}
+
+static uint64_t sum_of(const uint64_t *bytes, size_t count)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < p->n_parts; i++)
-        sum += p->bytes[row][i];
+    for (size_t i = 0; i < count; i++)
+        sum += bytes[i];
     return sum;
+}
+
+uint64_t pl_plan_picture_sum(const pl_plan_picture *p, size_t row)
+{
+    return sum_of(p->bytes[row], p->n_parts);
+}
+
+/* ---- columns ---- */
+
+static int has_actual(const pl_plan_picture *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->has_actual[i])
+            return 1;
+    return 0;
+}
+
+size_t pl_plan_picture_columns(const pl_plan_picture *p)
+{
+    return has_actual(p) ? 2 * p->n_rows : p->n_rows;
+}
+
+pl_picture_cell pl_plan_picture_head(const pl_plan_picture *p, size_t column)
+{
+    const int both = has_actual(p);
+    pl_picture_cell cell;
+    snprintf(cell.text, sizeof cell.text, "%s%s",
+             p->rows[both ? column / 2 : column].text,
+             !both        ? ""
+             : column % 2 ? ", actual"
+                          : ", planned");
+    return cell;
+}
+
+pl_picture_cell pl_plan_picture_cell(const pl_plan_picture *p, size_t part,
+                                     size_t column)
+{
+    const int both = has_actual(p);
+    const size_t row = both ? column / 2 : column;
+    const uint64_t *list = both && column % 2 ? p->actual[row] : p->bytes[row],
+                   bytes = part < p->n_parts ? list[part]
+                                             : sum_of(list, p->n_parts);
+    pl_picture_cell cell = { "-" };
+    if (bytes)
+        snprintf(cell.text, sizeof cell.text, "%s", pl_units_bytes(bytes).text);
+    return cell;
+}
+
+int pl_plan_picture_has(const pl_plan_picture *p, size_t part)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->bytes[i][part] || p->actual[i][part])
+            return 1;
+    return 0;
 }
 
 /* ---- bars ---- */
@@ -161,23 +223,16 @@ static void head_cell(pl_html *h, const char *scope, const char *text)
     pl_html_close(h);
 }
 
-static void bytes_cell(pl_html *h, uint64_t bytes)
+static void table_row(pl_html *h, const pl_plan_picture *p, size_t part,
+                      const char *name)
 {
-    pl_html_put(h, PL_TAG_td, "number",
-                bytes ? pl_units_bytes(bytes).text : "-");
-}
-
-static void part_row(pl_html *h, const pl_plan_picture *p, size_t part)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < p->n_rows; i++)
-        sum += p->bytes[i][part];
-    if (sum == 0)
-        return;
     pl_html_open(h, PL_TAG_tr);
-    head_cell(h, "row", p->parts[part].text);
-    for (size_t i = 0; i < p->n_rows; i++)
-        bytes_cell(h, p->bytes[i][part]);
+    if (part == p->n_parts)
+        pl_html_attr(h, PL_ATTR_class, "total");
+    head_cell(h, "row", name);
+    for (size_t i = 0; i < pl_plan_picture_columns(p); i++)
+        pl_html_put(h, PL_TAG_td, "number",
+                    pl_plan_picture_cell(p, part, i).text);
     pl_html_close(h);
 }
 
@@ -189,19 +244,15 @@ void pl_plan_picture_table(pl_html *h, const pl_plan_picture *p,
     pl_html_open(h, PL_TAG_thead);
     pl_html_open(h, PL_TAG_tr);
     pl_html_put(h, PL_TAG_td, NULL, NULL);
-    for (size_t i = 0; i < p->n_rows; i++)
-        head_cell(h, "col", p->rows[i].text);
+    for (size_t i = 0; i < pl_plan_picture_columns(p); i++)
+        head_cell(h, "col", pl_plan_picture_head(p, i).text);
     pl_html_close(h);
     pl_html_close(h);
     pl_html_open(h, PL_TAG_tbody);
     for (size_t i = 0; i < p->n_parts; i++)
-        part_row(h, p, i);
-    pl_html_open(h, PL_TAG_tr);
-    pl_html_attr(h, PL_ATTR_class, "total");
-    head_cell(h, "row", "sum");
-    for (size_t i = 0; i < p->n_rows; i++)
-        bytes_cell(h, pl_plan_picture_sum(p, i));
-    pl_html_close(h);
+        if (pl_plan_picture_has(p, i))
+            table_row(h, p, i, p->parts[i].text);
+    table_row(h, p, p->n_parts, "sum");
     pl_html_close(h);
     pl_html_close(h);
 }

@@ -124,8 +124,10 @@ static void write_plan(pl_html *h, const pl_run_files *run, size_t number)
     pl_html_close(h);
     pl_html_close(h);
     pl_html_open(h, PL_TAG_details);
-    pl_html_put(h, PL_TAG_summary, NULL, "The plan as a table");
-    pl_plan_picture_table(h, &run->plan, "Bytes, at the peak of each program");
+    pl_html_put(h, PL_TAG_summary, NULL, "Planned and actual bytes as a table");
+    pl_plan_picture_table(h, &run->plan,
+                          "Bytes by class, at the peak of each program. Actual "
+                          "are those that were in memory when it ran");
     pl_html_close(h);
 }
 

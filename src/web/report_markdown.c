@@ -135,32 +135,30 @@ static void write_evals(const page *p, const pl_run_files *run)
     raw(p, "\n");
 }
 
+static void plan_row(const page *p, const pl_plan_picture *plan, size_t part,
+                     const char *name)
+{
+    cell(p, name);
+    for (size_t i = 0; i < pl_plan_picture_columns(plan); i++)
+        cell(p, pl_plan_picture_cell(plan, part, i).text);
+    raw(p, "|\n");
+}
+
 static void write_plan(const page *p, const pl_run_files *run)
 {
     const pl_plan_picture *plan = &run->plan;
+    const size_t columns = pl_plan_picture_columns(plan);
     if (!run->has_plan || plan->n_rows == 0)
         return;
     raw(p, "| ");
-    for (size_t i = 0; i < plan->n_rows; i++)
-        cell(p, plan->rows[i].text);
-    rule(p, plan->n_rows + 1, "|---:");
-    for (size_t part = 0; part < plan->n_parts; part++) {
-        uint64_t sum = 0;
-        for (size_t i = 0; i < plan->n_rows; i++)
-            sum += plan->bytes[i][part];
-        if (sum == 0)
-            continue;
-        cell(p, plan->parts[part].text);
-        for (size_t i = 0; i < plan->n_rows; i++)
-            cell(p, plan->bytes[i][part]
-                        ? pl_units_bytes(plan->bytes[i][part]).text
-                        : "-");
-        raw(p, "|\n");
-    }
-    cell(p, "sum");
-    for (size_t i = 0; i < plan->n_rows; i++)
-        cell(p, pl_units_bytes(pl_plan_picture_sum(plan, i)).text);
-    raw(p, "|\n\n");
+    for (size_t i = 0; i < columns; i++)
+        cell(p, pl_plan_picture_head(plan, i).text);
+    rule(p, columns + 1, "|---:");
+    for (size_t part = 0; part < plan->n_parts; part++)
+        if (pl_plan_picture_has(plan, part))
+            plan_row(p, plan, part, plan->parts[part].text);
+    plan_row(p, plan, plan->n_parts, "sum");
+    raw(p, "\n");
 }
 
 /* Of the newest step. */

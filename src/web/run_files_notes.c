@@ -146,7 +146,7 @@ static void read_picture(pl_plan_picture *p, json_t *root)
     const int apart = json_is_true(json_object_get(root, "has_own_memory"));
     const struct {
         const char *key, *name;
-    } rest[] = { { "reserve_bytes", "reserve" },
+    } rest[] = { { "reserve_bytes", PL_NOTES_RESERVE },
                  { "files_bytes", "files in memory" },
                  { "live_bytes", "the page beside it" } };
     uint64_t most = 0;
@@ -191,6 +191,24 @@ static pl_status read_plan(pl_run_files *run, pl_heap *heap, pl_error *err)
     return status;
 }
 
+/* Beside the planned bytes of the same row and part. */
+static void read_actual(pl_plan_picture *p, json_t *actual)
+{
+    for (size_t row = 0; row < p->n_rows; row++) {
+        json_t *parts = json_object_get(actual, p->rows[row].text), *bytes;
+        const char *name;
+        json_object_foreach(parts, name, bytes)
+        {
+            const uint64_t size = whole(parts, name);
+            const size_t part = pl_plan_picture_find(p, name);
+            if (size == 0 || size >= (uint64_t)1 << 52)
+                continue;
+            p->has_actual[row] = 1;
+            p->actual[row][part] = size;
+        }
+    }
+}
+
 static pl_status read_progress(pl_run_files *run, pl_heap *heap, pl_error *err)
 {
     static const char *const names[PL_RUN_HELD] = { "held_train_bytes",
@@ -207,6 +225,7 @@ static pl_status read_progress(pl_run_files *run, pl_heap *heap, pl_error *err)
         status = keep(&run->phase, json_object_get(root, "phase"), heap, err);
     for (int i = 0; i < PL_RUN_HELD; i++)
         run->held_bytes[i] = whole(root, names[i]);
+    read_actual(&run->plan, json_object_get(root, "actual"));
     json_decref(root);
     return status;
 }

@@ -177,6 +177,12 @@ def the_line_is_there(browser, work):
         ".find((row) => row.textContent.startsWith('weights'))"
         ".querySelector('td').dataset.value")
     assert int(weights) == plan["classes"]["weights"][0], weights
+    actual = browser.execute_script(
+        "return [...document.querySelectorAll('#line tbody tr')]"
+        ".find((row) => row.textContent.startsWith('weights'))"
+        ".querySelectorAll('td')[1].dataset.value")
+    assert actual == weights, (actual, weights)
+    assert count_of(browser, "#line svg .actual") >= 3 * len(names)
 
 
 def samples_and_settings_are_there(browser, work):

@@ -33,6 +33,12 @@ says 'memory: arena [^,]*, on the host .* \+ reserve .*; Emulated card'
 says 'of them are what the card.s driver had taken'
 says_not 'held more than was planned'
 same here there
+weights=$(tr -d ' \n' <there/plan.json |
+    sed 's/.*"weights":\[\([0-9]*\).*/\1/')
+grep -q "^ *\"train\": {\"weights\": $weights," there/progress.json ||
+    fail "not $weights bytes: $(cat there/progress.json)"
+! grep '^ *"train": {' there/progress.json | grep -q reserve ||
+    fail "the host's memory is no part of the card's"
 [ "$(losses here)" = "$(losses there)" ] || fail "other losses"
 [ "$(losses here | wc -l)" -ge 8 ] || fail "no losses in here/metrics.jsonl"
 

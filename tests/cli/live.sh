@@ -86,6 +86,28 @@ asan | tsan) ;; # hold more than was planned, and warn of it
 *) [ ! -e alone/warnings.jsonl ] || fail "$(cat alone/warnings.jsonl)" ;;
 esac
 
+# class by class what was planned was in memory, in every program that ran
+planned() { # NAME: a list of plan.json
+    tr -d '\n"' <alone/plan.json |
+        sed -e 's/  *\([^ ]\)/ \1/g' -e "s/.* $1: \[ \([^]]*\)\].*/\1/" |
+        tr -d ,
+}
+actual() { # PROGRAM CLASS
+    sed -n "s/^ *\"$1\": {.*\"$2\": \([0-9]*\).*/\1/p" alone/progress.json
+}
+read -ra programs <<<"$(planned programs)"
+[ ${#programs[@]} = 5 ] || fail "programs: ${programs[*]}"
+for class in weights gradients moments 'saved activations' transient; do
+    read -ra bytes <<<"$(planned "$class")"
+    [ ${#bytes[@]} = 5 ] || fail "$class: ${bytes[*]}"
+    for i in 0 1 2 3 4; do
+        seen=$(actual "${programs[i]}" "$class")
+        [ "${bytes[i]}" = "${seen:-0}" ] ||
+            fail "$class, ${programs[i]}: ${bytes[i]} planned, $seen actual"
+    done
+done
+[ "$(actual train reserve)" -gt 1000000 ] || fail "$(cat alone/progress.json)"
+
 expect 2 "$PLIMSOLL" live alone --host=0.0.0.0
 says 'a token is needed'
 expect 2 "$PLIMSOLL" live alone --host=0.0.0.0 --token=short

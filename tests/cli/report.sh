@@ -39,6 +39,12 @@ grep -q "<b>$(printf '%.4f' "$last") ±" a.html || fail "no loss $last"
 grep -q 'plimsoll train \\$' a.html || fail "no command"
 grep -q '    --learning_rate=0.002' a.html || fail "no key in the command"
 grep -q '<h1>plain</h1>' a.html
+for program in train update eval sample save; do
+    grep -q ">$program, actual</th>" a.html || fail "nothing actual of $program"
+done
+weights=$(sed -n 's|.*>weights</th>\(.*\)|\1|p' a.html |
+    grep -o '[0-9.]* [kMG]B' | sort -u)
+[ "$(wc -l <<<"$weights")" = 1 ] || fail "planned and actual: $weights"
 # the command makes the same run
 bash -c "$(sed -n '/^<pre>plimsoll train/,/<\/pre>/p' a.html |
     sed -e 's/<[^>]*>//g' -e 's/&quot;/"/g' -e "s#^plimsoll#'$PLIMSOLL'#") \

@@ -294,6 +294,19 @@ static void host_end(pl_device *device, pl_buffer_id buffer)
     protect(&s->host, PROT_NONE);
 }
 
+static pl_status backed(pl_device *device, size_t at, size_t bytes,
+                        size_t *backed_bytes, pl_error *err)
+{
+    const silly *s = silly_of(device);
+    (void)err;
+    *backed_bytes = 0;
+    for (; bytes; at++, bytes--) /* slowly, and surely */
+        *backed_bytes += at / SILLY_BANK_BYTES < s->n_banks &&
+                         at % SILLY_BANK_BYTES <
+                             s->banks[at / SILLY_BANK_BYTES].bytes;
+    return PL_OK;
+}
+
 static void profile(pl_device *device, pl_program_id program, double *seconds)
 {
     silly_of(device)->profile[program] = seconds;
@@ -332,6 +345,7 @@ const pl_device_kind silly_device = {
     .read = read_bytes,
     .host = host,
     .host_end = host_end,
+    .backed = backed,
     .profile = profile,
     .probe = probe,
 };

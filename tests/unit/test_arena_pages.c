@@ -258,6 +258,37 @@ static void alignment_is_given_up_where_address_space_is_scarce(void **state)
     check_apart(open_where_address_space_is_scarce);
 }
 
+static size_t resident_of(const pl_arena *arena, size_t at, size_t bytes)
+{
+    size_t resident;
+    pl_error err = { 0 };
+    if (pl_arena_resident(arena, at, bytes, &resident, &err))
+        fail_msg("%s", err.text);
+    return resident;
+}
+
+/* What the kernel took away isn't counted; more pages than are asked for at
+ * once, and ends within pages. */
+static void bytes_in_memory_are_counted_page_by_page(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), all = 5000 * page + 1;
+    pl_arena arena;
+    pl_error err = { 0 };
+    (void)state;
+    assert_int_equal(pl_arena_open(&arena, all, &err), PL_OK);
+    assert_int_equal(resident_of(&arena, 0, all), all);
+    assert_int_equal(resident_of(&arena, 10, 0), 0);
+    munlock(arena.base, arena.mapped_bytes);
+    assert_int_equal(madvise(arena.base + 7 * page, 2 * page, MADV_DONTNEED),
+                     0);
+    assert_int_equal(madvise(arena.base + 4999 * page, page, MADV_DONTNEED), 0);
+    assert_int_equal(resident_of(&arena, 0, all), all - 3 * page);
+    assert_int_equal(resident_of(&arena, 6 * page + 5, 3 * page), page);
+    assert_int_equal(resident_of(&arena, 7 * page, 2 * page), 0);
+    assert_int_equal(resident_of(&arena, 5 * page + 1, 3), 3);
+    pl_arena_close(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_lock_that_is_refused_is_no_error),
         cmocka_unit_test(an_old_kernel_gives_every_page_too),
         cmocka_unit_test(a_kernel_that_runs_short_is_reported_with_numbers),
+        cmocka_unit_test(bytes_in_memory_are_counted_page_by_page),
         cmocka_unit_test(alignment_is_given_up_where_address_space_is_scarce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,6 +133,68 @@ static void a_plan_is_made_by_the_devices_rules(void **state)
     assert_int_equal(place->host_bytes, gpt->layout.slice_bytes);
     assert_int_equal(run.session.machine.budget_bytes, 1 << 30);
     assert_string_equal(run.session.machine.budget_from, "the silly device");
+}
+
+static pl_device_backing backing_of(pl_program_id program)
+{
+    pl_device_backing backing;
+    require(pl_device_backed(run.session.run.device, program, &backing, &err));
+    return backing;
+}
+
+/* Class by class, in every program. */
+static void what_is_planned_is_backed(void **state)
+{
+    static const pl_device_kind *const kinds[] = { &pl_device_cpu,
+                                                   &silly_device };
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        pl_device_choose_only(kinds[k]);
+        tiny_run_open(&run);
+        const pl_placement *place = &run.session.run.gpt.placement;
+        for (int i = 0; i < PL_PROGRAM_COUNT; i++) {
+            const pl_device_backing b = backing_of((pl_program_id)i);
+            const size_t peak = pl_placement_peak(place, (pl_program_id)i);
+            size_t sum = b.gap_bytes;
+            assert_memory_equal(b.class_bytes, place->class_bytes[i],
+                                sizeof b.class_bytes);
+            for (int class = 0; class < PL_CLASS_COUNT; class ++)
+                sum += b.class_bytes[class];
+            assert_int_equal(sum, peak);
+            assert_int_equal(b.rest_bytes, place->arena_bytes - peak);
+            assert_int_equal(b.is_in_host, k == 0);
+        }
+        assert_true(place->class_bytes[PL_TRAIN][PL_CLASS_SAVED] > 0);
+        tiny_run_close(&run);
+    }
+}
+
+static void what_the_kernel_took_away_is_not_backed(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    tiny_run_open(&run);
+    const pl_gpt *gpt = &run.session.run.gpt;
+    const pl_placement *place = &gpt->placement;
+    unsigned char *base = (unsigned char *)pl_device_host(
+                              run.session.run.device, gpt->slice) -
+                          place->offsets[gpt->slice];
+    size_t at = 0, moment = 0; /* a page of moments alone */
+    for (size_t i = 0; i < gpt->graph.n_buffers; i++)
+        if (gpt->graph.buffers[i].class == PL_CLASS_MOMENT &&
+            gpt->graph.buffers[i].bytes >= 2 * page) {
+            at = (place->offsets[i] + page - 1) / page * page;
+            moment = 1;
+        }
+    assert_true(moment);
+    munlock(base, place->arena_bytes);
+    assert_int_equal(madvise(base + at, page, MADV_DONTNEED), 0);
+    const pl_device_backing b = backing_of(PL_EVAL);
+    for (int class = 0; class < PL_CLASS_COUNT; class ++)
+        assert_int_equal(b.class_bytes[class],
+                         place->class_bytes[PL_EVAL][class] -
+                             (class == PL_CLASS_MOMENT ? page : 0));
+    tiny_run_close(&run);
 }
 
 /* Each memory has a budget of its own. */
@@ -344,6 +407,8 @@ int main(void)
         TEST(every_device_gives_the_same_bits),
         TEST(a_run_goes_on_on_another_device),
         TEST(a_plan_is_made_by_the_devices_rules),
+        TEST(what_is_planned_is_backed),
+        TEST(what_the_kernel_took_away_is_not_backed),
         TEST(both_memories_have_to_hold_a_plan),
         TEST(the_host_works_in_its_own_memory),
         TEST(the_processor_has_one_memory),

@@ -77,7 +77,7 @@ static void peaks_are_within_5_percent_of_what_pytorch_measured(void **state)
         };
         pl_nanogpt_result result = replay(&job);
         for (int phase = 0; phase < 4; phase++) {
-            size_t found = result.peaks[PL_PHASE_EVAL_FIRST + phase].live_bytes;
+            size_t found = result.peaks[PL_TAPE_EVAL_FIRST + phase].live_bytes;
             char what[96];
             snprintf(what, sizeof what, "%s, variant %d, phase %d", row->name,
                      (int)row->variant, phase);
@@ -100,10 +100,10 @@ static void check_story(const char *what, const pl_nanogpt_job *job,
     assert_near(what, (double)pl_nanogpt_train_peak(&r)->live_bytes,
                 train * 1e9, 0.02);
     if (eval_first > 0)
-        assert_near(what, (double)r.peaks[PL_PHASE_EVAL_FIRST].live_bytes,
+        assert_near(what, (double)r.peaks[PL_TAPE_EVAL_FIRST].live_bytes,
                     eval_first * 1e9, 0.02);
     if (eval_later > 0)
-        assert_near(what, (double)r.peaks[PL_PHASE_EVAL_LATER].live_bytes,
+        assert_near(what, (double)r.peaks[PL_TAPE_EVAL_LATER].live_bytes,
                     eval_later * 1e9, 0.02);
 }
 
@@ -146,8 +146,8 @@ static void the_items_have_the_sizes_that_arithmetic_gives(void **state)
     assert_int_equal(train->items[PL_ITEM_LOGPROBS], 2 * btv);
     assert_int_equal(train->items[PL_ITEM_LOGPROBS32], 4 * btv);
     assert_int_equal(train->items[PL_ITEM_DLOGPROBS], 4 * btv);
-    assert_int_equal(r.peaks[PL_PHASE_EVAL_FIRST].items[PL_ITEM_KEPT], 2 * btv);
-    assert_int_equal(r.peaks[PL_PHASE_EVAL_LATER].items[PL_ITEM_KEPT], 4 * btv);
+    assert_int_equal(r.peaks[PL_TAPE_EVAL_FIRST].items[PL_ITEM_KEPT], 2 * btv);
+    assert_int_equal(r.peaks[PL_TAPE_EVAL_LATER].items[PL_ITEM_KEPT], 4 * btv);
     size_t saved = 0;
     for (size_t i = 0; i < r.saved_count; i++)
         saved += r.saved[i].bytes;
@@ -164,7 +164,7 @@ static void items_add_up_to_the_peak_in_every_phase(void **state)
         job.checkpoint = mode & 4 ? PL_TORCH_SAVE_INPUTS : PL_TORCH_SAVE_ALL;
         job.mode = mode & 8 ? PL_TORCH_COMPILED : PL_TORCH_EAGER;
         pl_nanogpt_result r = replay(&job);
-        for (int phase = 0; phase < PL_PHASE_COUNT; phase++) {
+        for (int phase = 0; phase < PL_TAPE_COUNT; phase++) {
             size_t sum = 0;
             for (int i = 0; i < PL_ITEM_COUNT; i++)
                 sum += r.peaks[phase].items[i];
@@ -224,14 +224,14 @@ static void evaluation_is_the_first_thing_to_fail_where_neither_fits(void **st)
     pl_nanogpt_result r = replay(&job);
     const pl_tape_failure *f = pl_nanogpt_failure(&r);
     assert_non_null(f);
-    assert_int_equal(f->phase, PL_PHASE_EVAL_FIRST);
+    assert_int_equal(f->phase, PL_TAPE_EVAL_FIRST);
     assert_non_null(strstr(f->line, "cross_entropy"));
     assert_int_equal(f->wanted_bytes, 3296722944);
     job.eval_B = 4; /* moves the crash to training */
     r = replay(&job);
     f = pl_nanogpt_failure(&r);
     assert_non_null(f);
-    assert_int_equal(f->phase, PL_PHASE_UPDATE_FIRST);
+    assert_int_equal(f->phase, PL_TAPE_UPDATE_FIRST);
     job.limit_bytes = 64000000000;
     r = replay(&job);
     assert_null(pl_nanogpt_failure(&r));
@@ -241,24 +241,24 @@ static void expandable_segments_need_little_more_than_is_live(void **state)
 {
     (void)state;
     pl_nanogpt_job job = story();
-    size_t need[PL_PHASE_COUNT], better[PL_PHASE_COUNT];
+    size_t need[PL_TAPE_COUNT], better[PL_TAPE_COUNT];
     pl_error err = { 0 };
     pl_nanogpt_result r = replay(&job);
     assert_int_equal(pl_nanogpt_need(&job, &r, need, &err), PL_OK);
     job.allocator = PL_CACHE_EXPANDABLE;
     pl_nanogpt_result e = replay(&job);
     assert_int_equal(pl_nanogpt_need(&job, &e, better, &err), PL_OK);
-    for (int i = PL_PHASE_EVAL_FIRST; i < PL_PHASE_COUNT; i++) {
+    for (int i = PL_TAPE_EVAL_FIRST; i < PL_TAPE_COUNT; i++) {
         assert_true(better[i] >= r.peaks[i].live_bytes);
         assert_true(need[i] > better[i]);
         assert_near("expandable", (double)better[i],
                     (double)r.peaks[i].live_bytes, 0.01);
     }
     /* What a replay in another language gave at step 0. */
-    assert_near("reserved", (double)r.peaks[PL_PHASE_EVAL_FIRST].reserved_bytes,
+    assert_near("reserved", (double)r.peaks[PL_TAPE_EVAL_FIRST].reserved_bytes,
                 10.60e9, 0.02);
     assert_near("reserved, expandable",
-                (double)e.peaks[PL_PHASE_EVAL_FIRST].reserved_bytes, 8.98e9,
+                (double)e.peaks[PL_TAPE_EVAL_FIRST].reserved_bytes, 8.98e9,
                 0.02);
 }
 
@@ -300,7 +300,7 @@ static void many_layers_are_replayed_without_the_allocator(void **state)
     job.L = 1000;
     pl_nanogpt_result r = replay(&job);
     assert_false(r.reserved_known);
-    assert_true(r.peaks[PL_PHASE_UPDATE].live_bytes > (size_t)340 * 1000000000);
+    assert_true(r.peaks[PL_TAPE_UPDATE].live_bytes > (size_t)340 * 1000000000);
 }
 
 /* ---- the allocator ---- */
@@ -369,7 +369,7 @@ static void advice_buys_what_the_arithmetic_says(void **state)
     pl_nanogpt_job job = story();
     pl_nanogpt_result r = replay(&job);
     size_t train = pl_nanogpt_train_peak(&r)->live_bytes;
-    size_t eval = r.peaks[PL_PHASE_EVAL_FIRST].live_bytes;
+    size_t eval = r.peaks[PL_TAPE_EVAL_FIRST].live_bytes;
     pl_advice_list list;
     pl_error err = { 0 };
     assert_int_equal(pl_advice_make(&list, &job, 12, 200, &err), PL_OK);

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/json.h"
+#include "device/device_kind.h"
 #include "store/notes.h"
 #include "support/asserts.h"
 #include "support/scratch.h"
@@ -27,6 +28,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    notes.device = NULL; /* it was a failed test's */
     pl_notes_close(&notes, PL_PHASE_DONE);
     scratch_close(&dir);
     return 0;
@@ -90,6 +92,107 @@ static void progress_is_written_over_in_place(void **state)
     progress_is("save", 8);
     pl_notes_close(&notes, PL_PHASE_STOPPED);
     progress_is("stopped", 8);
+}
+
+/* ---- actual bytes ---- */
+
+/* A device whose every byte is backed but the first ones of its arena. */
+enum { MISSING = 100 };
+
+static pl_status most_backed(pl_device *device, size_t at, size_t bytes,
+                             size_t *backed_bytes, pl_error *err)
+{
+    (void)device, (void)err;
+    const size_t lost = at < MISSING ? MISSING - at : 0;
+    *backed_bytes = bytes > lost ? bytes - lost : 0;
+    return PL_OK;
+}
+
+static pl_status not_known(pl_device *device, size_t at, size_t bytes,
+                           size_t *backed_bytes, pl_error *err)
+{
+    (void)device, (void)at, (void)bytes, (void)backed_bytes;
+    return pl_fail(err, PL_E_IO, "nobody knows");
+}
+
+static json_int_t actual_of(const char *program, const char *part)
+{
+    json_t *value = read_progress(),
+           *own = json_object_get(json_object_get(value, "actual"), program);
+    const json_int_t bytes =
+        own ? json_integer_value(json_object_get(own, part)) : -1;
+    json_decref(value);
+    return bytes;
+}
+
+static void actual_bytes_are_told_once_a_phase_has_begun(void **state)
+{
+    pl_device_kind kind = { .backed = most_backed };
+    pl_buffer buffers[] = {
+        { .class = PL_CLASS_WEIGHT, .bytes = 4096, .program = -1 },
+        { .class = PL_CLASS_SAVED, .bytes = 999, .program = PL_TRAIN },
+        { .class = PL_CLASS_TOKENS, .bytes = 64, .program = PL_EVAL },
+    };
+    size_t offsets[] = { 0, 4096, 4096 };
+    pl_step step;
+    pl_graph graph = { .buffers = buffers,
+                       .n_buffers = 3,
+                       .programs[PL_TRAIN] = { &step, 1, 1, 0 },
+                       .programs[PL_UPDATE_WEIGHTS] = { &step, 1, 1, 0 },
+                       .programs[PL_EVAL] = { &step, 1, 1, 0 } };
+    const pl_placement place = {
+        .offsets = offsets,
+        .throughout_bytes = 4096,
+        .program_bytes = { [PL_TRAIN] = 1024, [PL_EVAL] = 64 },
+        .arena_bytes = 5120
+    };
+    pl_device device = { .kind = &kind, .graph = &graph, .placement = &place };
+    pl_notes_now now = { .phase = PL_PHASE_TRAIN };
+    (void)state;
+    pl_notes_open(&notes, dir.folder);
+    pl_notes_measure(&notes, &device, &graph);
+    pl_notes_tell(&notes, &now);
+    assert_int_equal(actual_of("train", "weights"), -1);
+    now.phase = PL_PHASE_EVAL;
+    pl_notes_tell(&notes, &now);
+    assert_int_equal(actual_of("train", "weights"), 4096 - MISSING);
+    assert_int_equal(actual_of("train", "saved activations"), 999);
+    assert_int_equal(actual_of("train", PL_NOTES_GAPS), 25);
+    assert_int_equal(actual_of("train", PL_NOTES_REST), 0);
+    assert_true(actual_of("train", PL_NOTES_RESERVE) > 100000);
+    assert_int_equal(actual_of("update", "weights"), 4096 - MISSING);
+    assert_int_equal(actual_of("groups", "weights"), -1);
+    assert_int_equal(actual_of("eval", "weights"), -1);
+    /* once; and what a system doesn't say is left out */
+    kind.backed = not_known;
+    pl_notes_close(&notes, PL_PHASE_DONE);
+    assert_int_equal(actual_of("train", "weights"), 4096 - MISSING);
+    assert_int_equal(actual_of("eval", "weights"), -1);
+}
+
+static void the_largest_numbers_fit_their_file(void **state)
+{
+    pl_notes_now now = { .phase = PL_PHASE_SAVE,
+                         .step = INT32_MAX,
+                         .max_iters = INT64_MAX,
+                         .share = 1.0 / 3.0,
+                         .tokens_per_second = -1.2345678901234567e-300,
+                         .seconds_left = -1.2345678901234567e-300,
+                         .mfu = -1.2345678901234567e-300,
+                         .peak_flops = -1.2345678901234567e-300 };
+    (void)state;
+    pl_notes_open(&notes, dir.folder);
+    for (int i = 0; i < PL_PROGRAM_COUNT; i++) {
+        pl_notes_actual *actual = &notes.actual[i];
+        *actual = (pl_notes_actual){ 1, { .is_in_host = 1 }, 0 };
+        actual->outside_bytes = actual->arena.gap_bytes =
+            actual->arena.rest_bytes = (size_t)99999999999999;
+        for (int class = 0; class < PL_CLASS_COUNT; class ++)
+            actual->arena.class_bytes[class] = (size_t)99999999999999;
+    }
+    pl_notes_tell(&notes, &now);
+    progress_is("save", INT32_MAX);
+    assert_true(actual_of("serve", PL_NOTES_RESERVE) == 99999999999999);
 }
 
 static size_t lines_of_warnings(void)
@@ -180,6 +283,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(progress_is_written_over_in_place),
+        TEST(actual_bytes_are_told_once_a_phase_has_begun),
+        TEST(the_largest_numbers_fit_their_file),
         TEST(warnings_are_lines_of_json_whatever_they_say),
         TEST(a_folder_without_warnings_has_no_file_of_them),
         TEST(warnings_stay_within_their_bytes),

@@ -109,7 +109,7 @@ static double nanogpt_bytes(pl_nanogpt_job job, pl_torch_device device,
         fail_msg("%s", err.text);
     *gap = job.accumulation == 1 ? 4.0 * (double)r.parameters : 0.0;
     return fmax((double)pl_nanogpt_train_peak(&r)->live_bytes,
-                (double)r.peaks[PL_PHASE_EVAL_LATER].live_bytes);
+                (double)r.peaks[PL_TAPE_EVAL_LATER].live_bytes);
 }
 
 /* ---- here ---- */

@@ -260,6 +260,48 @@ static void hostile_files_are_shown_and_harmless(void **state)
     scratch_close(&s);
 }
 
+static void actual_bytes_stand_beside_planned_ones(void **state)
+{
+    scratch s;
+    pl_heap heap;
+    pl_error err = { 0 };
+    static pl_report report;
+    (void)state;
+    scratch_open(&s);
+    put(&s, "metrics.jsonl", metrics);
+    put(&s, "plan.json",
+        "{\"reserve_bytes\": 9000000, \"programs\": [\"train\", \"save\"], "
+        "\"classes\": {\"weights\": [5000000, 4000000], \"tokens\": [0, 0]}}");
+    put(&s, "progress.json",
+        "{\"actual\": {\"train\": {\"weights\": 3000000, \"tokens\": -1, "
+        "\"reserve\": 7000000, \"rest of the arena\": 2000000}, \"other\": "
+        "{\"weights\": 1}, \"save\": 3}}");
+    must_read(&s, &heap);
+    assert_int_equal(pl_report_make(&report, &run, 1, &heap, &err), PL_OK);
+    p.used = 0;
+    pl_html h = pl_html_begin(page_take, &p);
+    pl_report_write(&h, &report);
+    pl_html_end(&h);
+    ASSERT_WELLFORMED(&p);
+    assert_non_null(strstr(p.text, ">train, planned</th>"));
+    assert_non_null(strstr(p.text, ">train, actual</th>"));
+    p.used = 0;
+    pl_report_markdown(page_take, &p, &report, NULL);
+    assert_non_null(strstr(p.text, "| train, planned | train, actual | save, "
+                                   "planned | save, actual |"));
+    assert_non_null(
+        strstr(p.text, "| weights | 5.00 MB | 3.00 MB | 4.00 MB | - |"));
+    assert_non_null(
+        strstr(p.text, "| reserve | 9.00 MB | 7.00 MB | 9.00 MB | - |"));
+    assert_non_null(
+        strstr(p.text, "| rest of the arena | - | 2.00 MB | - | - |"));
+    assert_non_null(
+        strstr(p.text, "| sum | 14.0 MB | 12.0 MB | 13.0 MB | - |"));
+    assert_null(strstr(p.text, "| tokens |"));
+    pl_heap_close(&heap);
+    scratch_close(&s);
+}
+
 static void files_that_are_no_json_are_as_if_not_there(void **state)
 {
     static const char *const texts[] = {
@@ -335,6 +377,7 @@ int main(void)
         cmocka_unit_test(no_link_leads_out_of_the_folder),
         cmocka_unit_test(a_folder_that_is_none_is_said),
         cmocka_unit_test(hostile_files_are_shown_and_harmless),
+        cmocka_unit_test(actual_bytes_stand_beside_planned_ones),
         cmocka_unit_test(files_that_are_no_json_are_as_if_not_there),
         cmocka_unit_test(runs_are_compared_by_the_keys_that_differ),
     };
