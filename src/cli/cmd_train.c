@@ -13,6 +13,8 @@
 #include "train/trainer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void print_start(const pl_session *session)
 {
@@ -99,14 +101,16 @@ static void print_peak(const pl_session *session)
 }
 
 /* The first training on a machine measures it; a later one does so again where
- * what is known came from a busy moment, or long ago. */
+ * what is known came from a busy moment, or long ago. PLIMSOLL_CALIBRATE=0 in
+ * the environment forbids it, where the time of the first run is short. */
 static pl_status calibrate(pl_machine *machine, pl_run_purpose purpose,
                            const pl_config *config, pl_heap *heap,
                            pl_error *err)
 {
-    const char *from;
+    const char *from, *wish = getenv("PLIMSOLL_CALIBRATE");
     size_t vocab_size;
-    if (!pl_machine_wants_rates(machine) || purpose != PL_RUN_TRAINS)
+    if (!pl_machine_wants_rates(machine) || purpose != PL_RUN_TRAINS ||
+        (wish && strcmp(wish, "0") == 0))
         return PL_OK;
     pl_status status = pl_cli_vocabulary(config, heap, &vocab_size, NULL, &from,
                                          err);

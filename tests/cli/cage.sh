@@ -8,6 +8,7 @@
 # on the build that users run, which takes some minutes.
 set -eu
 . tests/support/cli.sh
+unset PLIMSOLL_CALIBRATE
 cage=$PWD/tests/support/memory_cage.sh
 configs=$PWD/config
 cd "$TMP_DIR"

@@ -5,6 +5,7 @@
 # many steps that the metrics would not fit into what the plan has to spare.
 set -eu
 . tests/support/cli.sh
+unset PLIMSOLL_CALIBRATE
 cage=$PWD/tests/support/memory_cage.sh
 cd "$TMP_DIR"
 

@@ -5,6 +5,7 @@
 # stays until there is a new one.
 set -eu
 . tests/support/cli.sh
+unset PLIMSOLL_CALIBRATE
 tree=$TMP_DIR/tree
 mkdir -p "$tree/script" "$tree/config" "$tree/build/release" "$TMP_DIR/bin"
 cp script/demo "$tree/script/"

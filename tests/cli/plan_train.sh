@@ -4,6 +4,7 @@
 # the bytes that the plan named.
 set -eu
 . tests/support/cli.sh
+unset PLIMSOLL_CALIBRATE
 work_on_disk
 export XDG_CACHE_HOME="$TMP_DIR/cache"
 

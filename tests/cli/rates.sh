@@ -3,6 +3,7 @@
 # be trusted; and of times that no calendar has.
 set -eu
 . tests/support/cli.sh
+unset PLIMSOLL_CALIBRATE
 configs=$PWD/config
 cd "$TMP_DIR"
 export XDG_CACHE_HOME="$TMP_DIR/cache"
@@ -79,3 +80,12 @@ mkdir home
 expect 0 "$PLIMSOLL" train "${size[@]}" --out_dir=out-home --max_iters=6
 [ ! -e relative ] || fail 'a relative cache folder was made'
 ls home/.cache/plimsoll/machine-*.json >/dev/null || fail 'no rates at home'
+
+# measuring can be forbidden
+rm -rf cache out
+PLIMSOLL_CALIBRATE=0 expect 0 "$PLIMSOLL" train "${size[@]}" --max_iters=1
+! ls cache/plimsoll/machine-*-2-float32-16.json 2>/dev/null ||
+    fail "it was measured all the same"
+expect 0 "$PLIMSOLL" train "${size[@]}" --max_iters=1 --out_dir=again
+ls cache/plimsoll/machine-*-2-float32-16.json >/dev/null ||
+    fail "nothing was measured"
