@@ -82,6 +82,7 @@ expect 0 "$PLIMSOLL" train "${size[@]}" --out_dir=out-home --max_iters=6
 ls home/.cache/plimsoll/machine-*.json >/dev/null || fail 'no rates at home'
 
 # measuring can be forbidden
+export XDG_CACHE_HOME=$TMP_DIR/cache
 rm -rf cache out
 PLIMSOLL_CALIBRATE=0 expect 0 "$PLIMSOLL" train "${size[@]}" --max_iters=1
 ! ls cache/plimsoll/machine-*-2-float32-16.json 2>/dev/null ||
