@@ -33,7 +33,20 @@ static pl_shape random_shape(uint32_t i)
                    .T = draw(i, 5, 1, 150) };
     if (i % 5 == 0) /* nothing but blocks: the cache is what counts */
         s.V = draw(i, 7, 1, 4), s.C = draw(i, 8, 1, 9);
-    s.A = s.H * s.D;
+    if (draw(i, 31, 0, 1)) { /* as other families are, in part */
+        s.position = (unsigned)draw(i, 32, 0, 1);
+        s.D += s.position == PL_POSITION_ROTARY ? s.D % 2 : 0;
+        s.mlp = (unsigned)draw(i, 33, 0, 2);
+        s.qk_norm = (unsigned)draw(i, 34, 0, 1);
+        s.norm = (unsigned)draw(i, 35, 0, 1);
+        s.family = (unsigned)draw(i, 36, 0, 2);
+        s.logit_softcap = draw(i, 37, 0, 1) ? 30.0 : 0.0;
+        s.KV = draw(i, 38, 0, 1) ? 1 : s.H;
+        s.F = draw(i, 39, 0, 1) ? draw(i, 40, 1, 300) : 0;
+    }
+    s.norm_eps = 1e-5;
+    s.rope_theta = 10000.0;
+    pl_shape_complete(&s);
     s.bias = draw(i, 6, 0, 1) ? PL_BIAS_ALL : PL_BIAS_NONE;
     s.head = draw(i, 30, 0, 3) ? PL_HEAD_TIED : PL_HEAD_OWN;
     return s;
