@@ -92,7 +92,7 @@ static pl_status check_card(const pl_shape *shape, const pl_device_info *device,
 {
     const pl_shape_field lacks = cards_lack(shape);
     char has[PL_VALUE_BRIEF_BYTES];
-    if (device->memory.spaces != PL_SPACES_APART || lacks == PL_SHAPE_FIELDS)
+    if (!device->gpt2_only || lacks == PL_SHAPE_FIELDS)
         return PL_OK;
     const pl_value value = pl_shape_value(shape, lacks);
     pl_value_brief(&value, has);

@@ -180,6 +180,15 @@ void pl_shape_complete(pl_shape *shape)
         shape->F = pl_shape_hidden(shape);
 }
 
+const char *pl_shape_wrong(const pl_shape *shape)
+{
+    if (shape->KV == 0 || shape->H % shape->KV != 0)
+        return "n_kv_head doesn't divide n_head";
+    if (shape->position == PL_POSITION_ROTARY && shape->D % 2 != 0)
+        return "heads of an odd width can't be rotated";
+    return NULL;
+}
+
 int pl_shape_is_derived(const pl_shape *shape, pl_shape_field field)
 {
     return field == PL_SHAPE_D    ? shape->A == shape->C

@@ -183,6 +183,9 @@ void pl_shape_complete(pl_shape *shape);
 /* What F is where nobody says it: 4 C; for SwiGLU, which has three matrices,
  * the multiple of 64 that is nearest to 8/3 C. */
 size_t pl_shape_hidden(const pl_shape *shape);
+/* NULL, or what no model can have of fields that are each in their range: a
+ * text for the end of a message. For shapes that come from files. */
+const char *pl_shape_wrong(const pl_shape *shape);
 /* Whether D, KV or F is what follows from the others. */
 int pl_shape_is_derived(const pl_shape *shape, pl_shape_field field);
 

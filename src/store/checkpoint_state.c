@@ -94,9 +94,12 @@ static pl_status want_model(const json_t *root, pl_shape *shape,
     for (int i = 0; i < PL_SHAPE_FIELDS && !status; i++)
         status = pl_shape_json_read(model, shape, (pl_shape_field)i,
                                     PL_IN_STATE, path, err);
-    if (!status)
-        pl_shape_complete(shape);
-    return status;
+    if (status)
+        return status;
+    pl_shape_complete(shape);
+    const char *wrong = pl_shape_wrong(shape);
+    return wrong ? pl_fail(err, PL_E_FORMAT, "%s: \"model\": %s", path, wrong)
+                 : PL_OK;
 }
 
 static pl_status want_scaler(const json_t *root, pl_scaler *scaler,

@@ -103,7 +103,8 @@ static pl_status read_heads(pl_shape *shape, const json_t *root,
                          "%s: attention %zu wide is more than this program "
                          "counts on",
                          name, shape->A);
-    return status;
+    const char *wrong = status ? NULL : pl_shape_wrong(shape);
+    return wrong ? pl_fail(err, PL_E_FORMAT, "%s: %s", name, wrong) : status;
 }
 
 static pl_status read_shape(pl_shape *shape, const json_t *root,
