@@ -553,7 +553,7 @@ int main(void)
     /* rotated positions, norms of heads, shared keys, capped logits */
     static const char *const other[] = {
         "--architecture=qwen3", "--n_head=4",      "--n_kv_head=2",
-        "--logit_softcap=2.0",  "--mlp_hidden=37", NULL
+        "--logit_softcap=0.2",  "--mlp_hidden=37", NULL
     };
     int failed = cmocka_run_group_tests(tests, set_up, tear_down);
     of_model = other;

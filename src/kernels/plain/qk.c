@@ -183,12 +183,13 @@ static float mean_of(const pl_qk_bwd *args, size_t at, const float *weight,
     lanes sum = lanes_all(0);
     for (size_t from = 0; from < D; from += STACK_FLOATS) {
         const size_t all = stack_count(from, D), end = from + all;
-        for (size_t c = from; c < end;) {
+        size_t c = from;
+        do {
             const size_t count = part_count(c, end, D, angles);
             dn_part(g + (c - from), args->d, at, c, count, D, angles,
                     args->d_storage);
             c += count;
-        }
+        } while (c < end);
         widen(h, pl_storage_at(args->x, at + from, args->x_storage), all,
               args->x_storage);
         for (size_t i = 0; i < all; i++) {
