@@ -158,6 +158,15 @@ static pl_status find_ceiling(pl_run_plan *plan, const pl_config *config,
     return PL_OK;
 }
 
+/* Whether nanoGPT and llm.c compute models of these sizes at all. */
+static int has_peers(const pl_shape *shape)
+{
+    return shape->position == PL_POSITION_TABLE && shape->mlp == PL_MLP_GELU &&
+           shape->qk_norm == PL_QK_NORM_NONE &&
+           pl_shape_is_derived(shape, PL_SHAPE_KV) &&
+           pl_shape_is_derived(shape, PL_SHAPE_F);
+}
+
 /* The fastest within the budget; where nothing was said of it, also within
  * what others need. */
 static pl_status search(pl_run_plan *plan, const pl_config *config,
@@ -169,7 +178,8 @@ static pl_status search(pl_run_plan *plan, const pl_config *config,
     size_t ceiling = SIZE_MAX;
     pl_status status = pl_fit_search(&plan->fit, shape, base, wish, rates, heap,
                                      err);
-    if (status || wish->literal || pl_config_states_memory(config))
+    if (status || wish->literal || pl_config_states_memory(config) ||
+        !has_peers(shape))
         return status;
     status = find_ceiling(plan, config, shape, &ceiling, err);
     if (status)

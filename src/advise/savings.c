@@ -162,9 +162,11 @@ static pl_status price_model(pricing *p)
     size_t wish = shape.C / 8 * 7 / (2 * shape.H) * (2 * shape.H);
     if (wish == 0 || wish >= shape.C)
         return PL_OK;
+    if (pl_shape_is_derived(&shape, PL_SHAPE_F))
+        shape.F = 0; /* follows */
     shape.C = wish;
     shape.D = wish / shape.H;
-    shape.A = wish;
+    pl_shape_complete(&shape);
     snprintf(value, sizeof value, "%zu", wish);
     return add(p, PL_KEY_n_embd, value, &shape, &p->plan->gpt.layout,
                eval_sequences(p->config));

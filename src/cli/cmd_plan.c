@@ -56,6 +56,12 @@ static void print_model(const plan *p)
         "%zu, vocabulary %zu\n            (%s)\n",
         pl_term_out(PL_TERM_BOLD), pl_term_out_end(), s->L, s->H, s->D, s->C,
         s->T, s->V, p->vocab_from);
+    if (s->family != PL_FAMILY_GPT2 || s->KV != s->H)
+        printf("%sfamily%s      %s, %zu heads of keys and values, MLP of %zu "
+               "(%s)\n",
+               pl_term_out(PL_TERM_BOLD), pl_term_out_end(),
+               pl_shape_value(s, PL_SHAPE_family).text, s->KV, s->F,
+               pl_shape_value(s, PL_SHAPE_mlp).text);
     printf("%sparameters%s  %s (%.2fM without positions, as nanoGPT counts)\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(),
            pl_units_count(pl_param_count(s)).text,

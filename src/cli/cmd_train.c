@@ -231,7 +231,7 @@ static pl_status merge_configs(pl_config **out, const char *folder,
     if (!status)
         status = pl_checkpoint_read_config(config, folder, heap, err);
     for (int key = 0; key < PL_KEY_COUNT && !status; key++) {
-        if (asked->origin[key].source == PL_FROM_DEFAULT)
+        if (!pl_config_was_set(asked, (pl_key)key))
             continue;
         pl_value value = pl_config_get(asked, (pl_key)key);
         status = pl_config_set(config, (pl_key)key, &value, asked->origin[key],

@@ -43,10 +43,12 @@ static void print_unknown(const pl_config *c)
         pl_value asked = pl_config_get(c, row->key), theirs;
         char has[PL_VALUE_BRIEF_BYTES], knows[PL_VALUE_BRIEF_BYTES];
         pl_shape shape = { 0 };
+        const int derived = row->nanogpt == PL_SHAPE_DERIVED;
         if (row->nanogpt == PL_SHAPE_ANY)
             continue;
-        pl_shape_set(&shape, (pl_shape_field)i, (size_t)row->nanogpt);
-        theirs = pl_shape_value(&shape, (pl_shape_field)i);
+        pl_shape_set(&shape, (pl_shape_field)i, derived ? 0.0 : row->nanogpt);
+        theirs = derived ? pl_value_none()
+                         : pl_shape_value(&shape, (pl_shape_field)i);
         pl_value_brief(&asked, has);
         pl_value_brief(&theirs, knows);
         if (strcmp(has, knows) != 0)

@@ -37,8 +37,7 @@ pl_status pl_cli_same_model(const pl_config *config, const char *folder,
     pl_checkpoint_state state;
     pl_status status = pl_checkpoint_read_state(&state, folder, heap, err);
     for (int key = 0; key < PL_KEY_COUNT && !status; key++)
-        if (is_model_key((pl_key)key) &&
-            config->origin[key].source != PL_FROM_DEFAULT)
+        if (is_model_key((pl_key)key) && pl_config_was_set(config, (pl_key)key))
             status = compare(config, &state.shape, (pl_key)key, folder, err);
     return status;
 }
@@ -75,7 +74,7 @@ pl_status pl_cli_resume_model(pl_config *config, pl_model_use use,
         status = pl_checkpoint_read_config(had, folder, heap, err);
     for (int key = 0; key < PL_KEY_COUNT && !status; key++) {
         if (!is_model_key((pl_key)key) ||
-            config->origin[key].source != PL_FROM_DEFAULT)
+            pl_config_was_set(config, (pl_key)key))
             continue;
         /* a run finds its vocabulary in the data; a plan may have none */
         pl_value value = key == PL_KEY_vocab_size && use != PL_MODEL_RUN

@@ -72,6 +72,25 @@ static pl_status check_groups(const pl_config *cfg, pl_error *err)
                   err);
 }
 
+static pl_status check_model(const pl_config *cfg, pl_error *err)
+{
+    if (cfg->head_dim == PL_NONE && cfg->n_head > cfg->n_embd)
+        return refuse(cfg, PL_KEY_n_head, PL_KEY_n_embd, "is larger than",
+                      "a head would have no channels; lower n_head or set "
+                      "head_dim",
+                      err);
+    if (cfg->n_kv_head != PL_NONE && cfg->n_head % cfg->n_kv_head != 0)
+        return refuse(cfg, PL_KEY_n_kv_head, PL_KEY_n_head, "doesn't divide",
+                      "every head of keys and values is shared by as many "
+                      "query heads",
+                      err);
+    if (cfg->norm_eps <= 0.0)
+        return refuse(cfg, PL_KEY_norm_eps, PL_KEY_norm, "is too small for",
+                      "a row of zeros would be divided by zero; 1e-5 is usual",
+                      err);
+    return PL_OK;
+}
+
 pl_status pl_config_check(const pl_config *cfg, pl_error *err)
 {
     const pl_checkpointing *levels = &cfg->grad_checkpoint;
@@ -91,11 +110,9 @@ pl_status pl_config_check(const pl_config *cfg, pl_error *err)
         return refuse(cfg, PL_KEY_grad_checkpoint, PL_KEY_n_layer,
                       "has not as many items as",
                       "a list needs one level per layer", err);
-    if (cfg->head_dim == PL_NONE && cfg->n_head > cfg->n_embd)
-        return refuse(cfg, PL_KEY_n_head, PL_KEY_n_embd, "is larger than",
-                      "a head would have no channels; lower n_head or set "
-                      "head_dim",
-                      err);
+    pl_status model = check_model(cfg, err);
+    if (model)
+        return model;
     if (too_many(cfg->batch_size, cfg->gradient_accumulation_steps))
         return refuse(cfg, PL_KEY_batch_size,
                       PL_KEY_gradient_accumulation_steps, "times",

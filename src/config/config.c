@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "config/family.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,6 +273,22 @@ static pl_status set_ignored(pl_ignored *to, const pl_value *value,
     return PL_OK;
 }
 
+/* The defaults of the family, of keys that nobody has set. */
+static void follow_architecture(pl_config *cfg)
+{
+    const pl_config standard = pl_config_make_default();
+    for (pl_key key = 0; key < PL_KEY_COUNT; key++) {
+        pl_error err;
+        if (!pl_family_has(key) || pl_config_was_set(cfg, key))
+            continue;
+        const pl_value own = pl_config_get(&standard, key),
+                       *theirs = pl_family_default(key, cfg->architecture);
+        pl_config_call_default(cfg, key);
+        PL_CHECK(pl_config_set(cfg, key, theirs ? theirs : &own,
+                               cfg->origin[key], NULL, &err) == PL_OK);
+    }
+}
+
 pl_status pl_config_set(pl_config *cfg, pl_key key, const pl_value *value,
                         pl_config_origin origin, pl_heap *heap, pl_error *err)
 {
@@ -307,10 +324,27 @@ pl_status pl_config_set(pl_config *cfg, pl_key key, const pl_value *value,
     }
     if (status == PL_OK)
         cfg->origin[key] = origin;
+    if (status == PL_OK && key == PL_KEY_architecture)
+        follow_architecture(cfg);
     return status;
 }
 
 /* ---- asking ---- */
+
+bool pl_config_was_set(const pl_config *cfg, pl_key key)
+{
+    return cfg->origin[key].source != PL_FROM_DEFAULT &&
+           cfg->origin[key].source != PL_FROM_ARCHITECTURE;
+}
+
+void pl_config_call_default(pl_config *cfg, pl_key key)
+{
+    const bool follows = cfg->architecture != PL_ARCHITECTURE_GPT2 &&
+                         pl_family_has(key);
+    cfg->origin[key] = (pl_config_origin){ .source = follows
+                                                         ? PL_FROM_ARCHITECTURE
+                                                         : PL_FROM_DEFAULT };
+}
 
 static pl_value levels_value(const pl_checkpointing *from)
 {
@@ -432,6 +466,9 @@ size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
     if (origin->source == PL_FROM_FILE)
         return (size_t)snprintf(text, size, "%s:%d:%d", origin->name,
                                 origin->line, origin->column);
+    if (origin->source == PL_FROM_ARCHITECTURE)
+        return (size_t)snprintf(text, size, "architecture '%s'",
+                                pl_config_word(cfg, PL_KEY_architecture));
     return (size_t)snprintf(text, size, "%s",
                             origin->source == PL_FROM_DEFAULT ? "default"
                                                               : "command line");

@@ -59,6 +59,7 @@ typedef struct pl_ignored {
 
 typedef enum pl_config_source {
     PL_FROM_DEFAULT,
+    PL_FROM_ARCHITECTURE, /* a default that the key `architecture` has set */
     PL_FROM_FILE,
     PL_FROM_COMMAND_LINE,
 } pl_config_source;
@@ -140,13 +141,19 @@ PL_MUST_CHECK pl_status pl_config_check(const pl_config *cfg, pl_error *err);
  * one. */
 int64_t pl_config_most_groups(const pl_config *cfg);
 
-/* Sets a key, as if it stood at `origin`; the text and items of `value` stay
- * where they are. The message names no place. IGNORED keys take a literal's
- * value too, for which `heap` is needed. */
+/* Sets a key, as if it stood at `origin`; with `architecture` also the keys
+ * that follow it (family.h) and weren't set themselves. The text and items of
+ * `value` stay where they are. The message names no place. IGNORED keys take a
+ * literal's value too, for which `heap` is needed. */
 PL_MUST_CHECK pl_status pl_config_set(pl_config *cfg, pl_key key,
                                       const pl_value *value,
                                       pl_config_origin origin, pl_heap *heap,
                                       pl_error *err);
+
+/* Whether a file or an argument has set it, and not a default. */
+bool pl_config_was_set(const pl_config *cfg, pl_key key);
+/* It isn't, any more: its value is a default's. */
+void pl_config_call_default(pl_config *cfg, pl_key key);
 
 /* The value of a key, for those who iterate. Borrowed from the config. An
  * IGNORED key yields its source as a text. */
@@ -168,7 +175,8 @@ bool pl_config_same_value(const pl_config *a, const pl_config *b, pl_key key);
  * they don't. */
 pl_effect pl_config_difference(const pl_config *a, const pl_config *b);
 
-/* "default", "config/x.py:3:1" or "command line"; returns as snprintf does. */
+/* "default", "architecture 'llama'", "config/x.py:3:1" or "command line";
+ * returns as snprintf does. */
 size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
                              size_t size);
 

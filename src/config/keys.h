@@ -104,6 +104,14 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 /* The words that a CHOICE key takes: C(constant, word). Of each list an enum
  * pl_<key>_choice is made below, which is the type of the field. In a DEVICE's
  * words ":N" stands for a number in that place. */
+#define PL_CHOICES_architecture(C)                                             \
+    C(PL_ARCHITECTURE_GPT2, "gpt2") C(PL_ARCHITECTURE_LLAMA, "llama")          \
+    C(PL_ARCHITECTURE_QWEN3, "qwen3")
+#define PL_CHOICES_position(C)                                                 \
+    C(PL_POSITION_LEARNED, "learned") C(PL_POSITION_ROPE, "rope")
+#define PL_CHOICES_mlp(C)                                                      \
+    C(PL_MLP_WORD_GELU, "gelu") C(PL_MLP_WORD_SWIGLU, "swiglu")                \
+    C(PL_MLP_WORD_RELU2, "relu2")
 #define PL_CHOICES_norm(C)                                                     \
     C(PL_NORM_LAYERNORM, "layernorm") C(PL_NORM_RMSNORM, "rmsnorm")
 #define PL_CHOICES_activation(C)                                               \
@@ -189,6 +197,11 @@ X(OPTIONAL, vocab_size, PL_NONE, 1, PL_MAX_SIZE, MODEL,                        \
   "to a multiple of 64 (GPT-2: 50304). For a new tokenizer: its size; None: "  \
   "32768")                                                                     \
                                                                                \
+X(CHOICE, architecture, PL_ARCHITECTURE_GPT2, 0, 0, MODEL, PL_FOR_TRAIN,       \
+  MODEL,                                                                       \
+  "family of the model: it sets the defaults of norm, norm_eps, position, "    \
+  "rope_theta, mlp, qk_norm, bias and tie_word_embeddings, each of which can " \
+  "be set alone, and says how weights are named and stored")                   \
 X(INT, n_layer, 12, 1, PL_MAX_LAYERS, MODEL, PL_FOR_TRAIN, MODEL,              \
   "transformer blocks")                                                        \
 X(INT, n_head, 12, 1, 1048576, MODEL, PL_FOR_TRAIN, MODEL,                     \
@@ -198,16 +211,39 @@ X(INT, n_embd, 768, 1, 16777216, MODEL, PL_FOR_TRAIN, MODEL,                   \
 X(OPTIONAL, head_dim, PL_NONE, 1, 16777216, MODEL, PL_FOR_TRAIN, MODEL,        \
   "channels of one head; None: n_embd / n_head, to the nearest even number "   \
   "where that is not whole")                                                   \
+X(OPTIONAL, n_kv_head, PL_NONE, 1, 1048576, MODEL, PL_FOR_TRAIN, MODEL,        \
+  "heads of keys and values, each shared by n_head / n_kv_head query heads; "  \
+  "None: n_head")                                                              \
 X(FLOAT, dropout, 0.0, 0, 1, NUMBERS, PL_FOR_TRAIN, MODEL,                     \
   "share of activations that training drops")                                  \
 X(FLAG, bias, false, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,                         \
   "biases in the linear layers and layernorms, as GPT-2 has them")             \
 X(FLAG, tie_word_embeddings, true, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,           \
-  "the classifier uses the token table as its matrix, as in GPT-2; False: it " \
-  "has weights of its own")                                                    \
+  "the classifier uses the token table as its matrix, as in GPT-2; False, "    \
+  "the default of llama: it has weights of its own")                           \
 X(CHOICE, norm, PL_NORM_LAYERNORM, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,           \
   "what normalises a row: layernorm as in GPT-2, or RMSNorm, which has no "    \
-  "mean and no bias, and which only Plimsoll loads")                           \
+  "mean and no bias, the default of llama and qwen3")                          \
+X(FLOAT, norm_eps, 1e-5, 0, 1, MODEL, PL_FOR_TRAIN, MODEL,                     \
+  "what norms add to a mean square before its root is taken; 1e-6 in qwen3")   \
+X(CHOICE, position, PL_POSITION_LEARNED, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,     \
+  "how the model knows positions: by a learned table as in GPT-2, or by "      \
+  "rotating queries and keys, the default of llama and qwen3")                 \
+X(FLOAT, rope_theta, 10000.0, 1, HUGE_VAL, MODEL, PL_FOR_TRAIN, MODEL,         \
+  "base of the rotations' frequencies; 1000000 in qwen3")                      \
+X(CHOICE, mlp, PL_MLP_WORD_GELU, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,             \
+  "what is between the two products of the MLP: GELU as activation says, "     \
+  "max(x, 0) squared, or silu(gate) * up of a wider one, the default of llama "\
+  "and qwen3")                                                                 \
+X(OPTIONAL, mlp_hidden, PL_NONE, 1, 16777216, MODEL, PL_FOR_TRAIN, MODEL,      \
+  "channels between them; None: 4 x n_embd, for swiglu the multiple of 64 "    \
+  "nearest to 8/3 x n_embd")                                                   \
+X(FLAG, qk_norm, false, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,                      \
+  "every head of queries and keys is normalised by RMSNorm, before it is "     \
+  "rotated; the default of qwen3")                                             \
+X(FLOAT, logit_softcap, 0.0, 0, HUGE_VAL, MODEL, PL_FOR_TRAIN, MODEL,          \
+  "logits become cap * tanh(logits / cap), whose magnitude is below this; "    \
+  "0.0: they are as they are")                                                 \
 X(CHOICE, activation, PL_ACTIVATION_GELU, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,    \
   "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
                                                                                \

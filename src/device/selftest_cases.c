@@ -5,8 +5,6 @@
 
 typedef pl_selftest_side side;
 
-/* ---- operands ---- */
-
 /* What an operand holds before. */
 typedef enum kind {
     ANY,      /* numbers of every size, zeros of both signs, denormals */
@@ -255,6 +253,7 @@ static void layernorm(side *t)
                              .bias = floats(t, 70, MILD),
                              .rows = 19,
                              .C = 70,
+                             .eps = 1e-5f,
                              .y_storage = t->storage };
     t->calls->layernorm(t->worker, &a);
 }
@@ -283,6 +282,7 @@ static void rmsnorm(side *t)
                            .weight = floats(t, 72, MILD),
                            .rows = 19,
                            .C = 72,
+                           .eps = 1e-5f,
                            .y_storage = t->storage };
     t->calls->rmsnorm(t->worker, &a);
 }

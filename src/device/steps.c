@@ -3,6 +3,7 @@
 #include "device/steps.h"
 #include "base/check.h"
 #include "device/steps_args.h"
+#include "device/steps_family.h"
 #include "device/steps_update.h"
 
 #include <math.h>
@@ -13,40 +14,6 @@ static pl_storage rounding_of(const pl_step *step)
     return step->flags & PL_STEP_ROUND_BF16  ? PL_STORE_BF16
            : step->flags & PL_STEP_ROUND_F16 ? PL_STORE_F16
                                              : PL_STORE_F32;
-}
-
-/* Elements of one row of argument i. */
-static size_t row_of(cx *c, const pl_step *step, int i)
-{
-    return c->graph->buffers[step->args[i].buffer].shape.cols;
-}
-
-static size_t rows_of(cx *c, const pl_step *step)
-{
-    if (step->flags & PL_STEP_LOGIT_ROWS)
-        return controls_of(c)->logits;
-    return step->flags & PL_STEP_RUN_ROWS ? controls_of(c)->rows : step->rows;
-}
-
-/* The first row of x that a norm before the logits reads. */
-static size_t first_row_of(cx *c, const pl_step *step)
-{
-    const pl_controls *controls = controls_of(c);
-    return step->flags & PL_STEP_LAST_ROW ? controls->rows - 1
-           : step->flags & PL_STEP_LOGIT_ROWS
-               ? controls->rows - controls->logits
-               : 0;
-}
-
-/* Rows of each sequence of a round that serves. */
-static size_t queries_of(cx *c)
-{
-    return controls_of(c)->rows / controls_of(c)->sequences;
-}
-
-static size_t position_of(cx *c, const pl_step *step)
-{
-    return step->flags & PL_STEP_RUN_ROWS ? controls_of(c)->position : 0;
 }
 
 static pl_dropout dropout_of(cx *c, const pl_step *step)
@@ -85,8 +52,9 @@ static void run_embed(cx *c, const pl_step *s)
         .wpe = arg(c, s, PL_ARG_EMBED_WPE),
         .dropout = dropout_of(c, s),
         .wte_storage = storage_of(c, s, PL_ARG_EMBED_WTE),
-        .wpe_storage = storage_of(c, s, PL_ARG_EMBED_WPE),
     };
+    if (a.wpe)
+        a.wpe_storage = storage_of(c, s, PL_ARG_EMBED_WPE);
     if (has(s, PL_ARG_EMBED_POSITIONS)) {
         a.positions = arg(c, s, PL_ARG_EMBED_POSITIONS);
         a.T = a.token_stride = queries_of(c);
@@ -119,6 +87,7 @@ static void run_layernorm(cx *c, const pl_step *s)
                        .bias = arg(c, s, PL_ARG_LAYERNORM_BIAS),
                        .rows = rows_of(c, s),
                        .C = s->cols,
+                       .eps = (float)s->eps,
                        .y_storage = storage_of(c, s, PL_ARG_LAYERNORM_Y) };
     a.x += first_row_of(c, s) * s->cols;
     c->calls->layernorm(c->worker, &a);
@@ -150,6 +119,7 @@ static void run_rmsnorm(cx *c, const pl_step *s)
                      .weight = arg(c, s, PL_ARG_RMSNORM_WEIGHT),
                      .rows = rows_of(c, s),
                      .C = s->cols,
+                     .eps = (float)s->eps,
                      .y_storage = storage_of(c, s, PL_ARG_RMSNORM_Y) };
     a.x += first_row_of(c, s) * s->cols;
     c->calls->rmsnorm(c->worker, &a);
@@ -174,7 +144,9 @@ static void run_rmsnorm_bwd(cx *c, const pl_step *s)
 
 static pl_gelu_kind gelu_kind(const pl_step *s)
 {
-    return s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH : PL_GELU_ERF;
+    return s->flags & PL_STEP_RELU2       ? PL_GELU_RELU2
+           : s->flags & PL_STEP_GELU_TANH ? PL_GELU_TANH
+                                          : PL_GELU_ERF;
 }
 
 /* The epilogue of a product y = x w. */
@@ -228,8 +200,8 @@ static void run_matmul(cx *c, const pl_step *s)
                   .a_row = s->inner,
                   .a_col = 1,
                   .b = arg(c, s, PL_ARG_MATMUL_W),
-                  .b_row = s->cols,
-                  .b_col = 1,
+                  .b_row = s->flags & PL_STEP_OUT_IN ? 1 : s->cols,
+                  .b_col = s->flags & PL_STEP_OUT_IN ? s->inner : 1,
                   .c = arg(c, s, PL_ARG_MATMUL_Y),
                   .c_row = s->cols,
                   .bias = arg(c, s, PL_ARG_MATMUL_BIAS),
@@ -251,8 +223,8 @@ static void run_matmul_t(cx *c, const pl_step *s)
                   .a_row = s->inner,
                   .a_col = 1,
                   .b = arg(c, s, PL_ARG_MATMUL_T_W),
-                  .b_row = 1,
-                  .b_col = s->inner,
+                  .b_row = s->flags & PL_STEP_OUT_IN ? s->cols : 1,
+                  .b_col = s->flags & PL_STEP_OUT_IN ? 1 : s->inner,
                   .c = arg(c, s, PL_ARG_MATMUL_T_Y),
                   .c_row = s->cols,
                   .start = PL_GEMM_ZERO,
@@ -306,7 +278,7 @@ static void run_column_sum(cx *c, const pl_step *s)
 
 static void run_attention(cx *c, const pl_step *s)
 {
-    size_t A = s->heads * s->inner;
+    const size_t A = s->heads * s->inner, KVA = s->kv * s->inner;
     const void *qkv = arg(c, s, PL_ARG_ATTENTION_QKV);
     const pl_storage kept = storage_of(c, s, PL_ARG_ATTENTION_QKV);
     pl_attention a = {
@@ -314,14 +286,14 @@ static void run_attention(cx *c, const pl_step *s)
         .lse = arg(c, s, PL_ARG_ATTENTION_LSE),
         .q = qkv,
         .k = pl_storage_at(qkv, A, kept),
-        .v = pl_storage_at(qkv, 2 * A, kept),
-        .q_row = 3 * A,
-        .kv_row = 3 * A,
+        .v = pl_storage_at(qkv, A + KVA, kept),
+        .q_row = A + 2 * KVA,
+        .kv_row = A + 2 * KVA,
         .B = s->rows / s->T,
         .queries = s->T,
         .keys = s->T,
         .H = s->heads,
-        .KV = s->heads,
+        .KV = s->kv,
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, PL_ARG_ATTENTION_SCRATCH),
@@ -343,7 +315,7 @@ static void run_attention_bwd(cx *c, const pl_step *s)
         .B = s->rows / s->T,
         .T = s->T,
         .H = s->heads,
-        .KV = s->heads,
+        .KV = s->kv,
         .D = s->inner,
         .dropout = dropout_of(c, s),
         .scratch = arg(c, s, PL_ARG_ATTENTION_BWD_SCRATCH),
@@ -367,18 +339,18 @@ static void run_cache_append(cx *c, const pl_step *s)
 {
     const pl_controls *controls = controls_of(c);
     const int several = has(s, PL_ARG_CACHE_APPEND_POSITIONS);
-    const size_t A = s->heads * s->inner,
+    const size_t A = s->heads * s->inner, KVA = s->kv * s->inner,
                  at = (several ? controls->slot * s->T : controls->position) *
-                      A,
+                      KVA,
                  values = several
                               ? slots_of(c, s, PL_ARG_CACHE_APPEND_CACHE) * s->T
                               : s->T;
     void *cache = arg(c, s, PL_ARG_CACHE_APPEND_CACHE);
     const void *qkv = arg(c, s, PL_ARG_CACHE_APPEND_QKV);
     pl_copy a = { .rows = controls->rows,
-                  .C = A,
-                  .y_row = A,
-                  .x_row = 3 * A,
+                  .C = KVA,
+                  .y_row = KVA,
+                  .x_row = A + 2 * KVA,
                   .storage = storage_of(c, s, PL_ARG_CACHE_APPEND_CACHE) };
     PL_CHECK(a.storage == storage_of(c, s, PL_ARG_CACHE_APPEND_QKV));
     if (several) {
@@ -389,30 +361,30 @@ static void run_cache_append(cx *c, const pl_step *s)
     a.y = pl_storage_at(cache, at, a.storage);
     a.x = pl_storage_at(qkv, A, a.storage);
     c->calls->copy(c->worker, &a);
-    a.y = pl_storage_at(cache, values * A + at, a.storage);
-    a.x = pl_storage_at(qkv, 2 * A, a.storage);
+    a.y = pl_storage_at(cache, values * KVA + at, a.storage);
+    a.x = pl_storage_at(qkv, A + KVA, a.storage);
     c->calls->copy(c->worker, &a);
 }
 
 static void run_attention_cached(cx *c, const pl_step *s)
 {
     const pl_controls *controls = controls_of(c);
-    size_t A = s->heads * s->inner;
+    const size_t A = s->heads * s->inner, KVA = s->kv * s->inner;
     const void *cache = arg(c, s, PL_ARG_ATTENTION_CACHED_CACHE);
     pl_attention a = {
         .out = arg(c, s, PL_ARG_ATTENTION_CACHED_ATT),
         .q = arg(c, s, PL_ARG_ATTENTION_CACHED_QKV),
         .k = cache,
-        .v = pl_storage_at(cache, s->T * A,
+        .v = pl_storage_at(cache, s->T * KVA,
                            storage_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE)),
-        .q_row = 3 * A,
-        .kv_row = A,
+        .q_row = A + 2 * KVA,
+        .kv_row = KVA,
         .B = 1,
         .queries = controls->rows,
         .keys = s->T,
         .first = controls->position,
         .H = s->heads,
-        .KV = s->heads,
+        .KV = s->kv,
         .D = s->inner,
         .scratch = arg(c, s, PL_ARG_ATTENTION_CACHED_SCRATCH),
         .qkv_storage = storage_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE),
@@ -422,9 +394,9 @@ static void run_attention_cached(cx *c, const pl_step *s)
     PL_CHECK(a.qkv_storage == storage_of(c, s, PL_ARG_ATTENTION_CACHED_QKV));
     if (has(s, PL_ARG_ATTENTION_CACHED_POSITIONS)) {
         const size_t slots = slots_of(c, s, PL_ARG_ATTENTION_CACHED_CACHE),
-                     at = controls->slot * s->T * A;
+                     at = controls->slot * s->T * KVA;
         a.k = pl_storage_at(cache, at, a.qkv_storage);
-        a.v = pl_storage_at(cache, slots * s->T * A + at, a.qkv_storage);
+        a.v = pl_storage_at(cache, slots * s->T * KVA + at, a.qkv_storage);
         a.positions = arg(c, s, PL_ARG_ATTENTION_CACHED_POSITIONS);
         a.B = controls->sequences;
         a.queries = queries_of(c);
@@ -481,6 +453,7 @@ static void run_cross_entropy(cx *c, const pl_step *s)
         .T = s->T,
         .V = s->cols,
         .scale = s->flags & PL_STEP_GRADIENT ? controls->dlogit_scale : 0.0f,
+        .cap = (float)s->cap,
         .storage = storage_of(c, s, PL_ARG_CROSS_ENTROPY_LOGITS),
     };
     c->calls->cross_entropy(c->worker, &a);
@@ -514,11 +487,17 @@ static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *) = {
     [PL_OP_MATMUL_T] = run_matmul_t,
     [PL_OP_MATMUL_DW] = run_matmul_dw,
     [PL_OP_COLUMN_SUM] = run_column_sum,
+    [PL_OP_QK] = pl_steps_qk,
+    [PL_OP_QK_BWD] = pl_steps_qk_bwd,
+    [PL_OP_QK_DW] = pl_steps_qk_dw,
     [PL_OP_ATTENTION] = run_attention,
     [PL_OP_ATTENTION_BWD] = run_attention_bwd,
     [PL_OP_CACHE_APPEND] = run_cache_append,
     [PL_OP_ATTENTION_CACHED] = run_attention_cached,
     [PL_OP_GELU] = run_gelu,
+    [PL_OP_GLU] = pl_steps_glu,
+    [PL_OP_GLU_BWD] = pl_steps_glu_bwd,
+    [PL_OP_SOFTCAP] = pl_steps_softcap,
     [PL_OP_DROP] = run_drop,
     [PL_OP_CARRY] = run_carry,
     [PL_OP_CROSS_ENTROPY] = run_cross_entropy,

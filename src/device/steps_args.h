@@ -51,4 +51,38 @@ static inline void *arg_from(cx *c, const pl_step *step, int i, size_t first)
                                 c->graph->buffers[step->args[i].buffer].dtype);
 }
 
+/* Elements of one row of argument i. */
+static inline size_t row_of(cx *c, const pl_step *step, int i)
+{
+    return c->graph->buffers[step->args[i].buffer].shape.cols;
+}
+
+static inline size_t rows_of(cx *c, const pl_step *step)
+{
+    if (step->flags & PL_STEP_LOGIT_ROWS)
+        return controls_of(c)->logits;
+    return step->flags & PL_STEP_RUN_ROWS ? controls_of(c)->rows : step->rows;
+}
+
+/* The first row of x that a norm before the logits reads. */
+static inline size_t first_row_of(cx *c, const pl_step *step)
+{
+    const pl_controls *controls = controls_of(c);
+    return step->flags & PL_STEP_LAST_ROW ? controls->rows - 1
+           : step->flags & PL_STEP_LOGIT_ROWS
+               ? controls->rows - controls->logits
+               : 0;
+}
+
+/* Rows of each sequence of a round that serves. */
+static inline size_t queries_of(cx *c)
+{
+    return controls_of(c)->rows / controls_of(c)->sequences;
+}
+
+static inline size_t position_of(cx *c, const pl_step *step)
+{
+    return step->flags & PL_STEP_RUN_ROWS ? controls_of(c)->position : 0;
+}
+
 #endif

@@ -48,6 +48,7 @@
 
 #include "base/cpu.h"
 #include "kernels/arithmetic.h"
+#include "kernels/family.h"
 #include "kernels/storage.h"
 #include "kernels/tensor.h"
 
@@ -89,7 +90,12 @@ enum {
 
 /* ---- matrix product ---- */
 
-typedef enum pl_gelu_kind { PL_GELU_ERF, PL_GELU_TANH } pl_gelu_kind;
+/* What stands in GELU's place: two forms of it, and relu2, max(x, 0)^2. */
+typedef enum pl_gelu_kind {
+    PL_GELU_ERF,
+    PL_GELU_TANH,
+    PL_GELU_RELU2,
+} pl_gelu_kind;
 
 /* The epilogue of a product: what is done to C once its chains have ended, part
  * by part, while the part is in the cache. It works element by element, so that
@@ -198,7 +204,8 @@ typedef struct pl_column_sum {
 /* x[r, :] = drop(wte[token(r), :] + wpe[place(r), :]), where
  * token(r) = tokens[(r / T) * token_stride + r % T] and
  * place(r) = first + r % T; first is positions[r / T], or `position` for all
- * sequences where positions is NULL. */
+ * sequences where positions is NULL. wpe may be NULL: then there is no such
+ * table, and nothing is added. */
 typedef struct pl_embed {
     float *x; /* [rows, C] */
     const int32_t *tokens;
@@ -212,9 +219,8 @@ typedef struct pl_embed {
 
 /* The gradients of both tables: rows in ascending order, dwpe[r % T, :] +=
  * drop(dx[r, :]) and dwte[token(r), :] = pl_sum_start(dwte + drop(dx[r, :])),
- * since dwte is also what a bf16 product carries on from. Threads split
- * columns.
- */
+ * since dwte is also what a bf16 product carries on from. dwpe may be NULL.
+ * Threads split columns. */
 typedef struct pl_embed_bwd {
     float *dwte, *dwpe;
     const float *dx; /* [rows, C] */
@@ -223,7 +229,7 @@ typedef struct pl_embed_bwd {
     pl_dropout dropout;
 } pl_embed_bwd;
 
-/* ---- layernorm, eps = 1e-5 as nanoGPT ---- */
+/* ---- layernorm ---- */
 
 /* mean = LANES(x) / C; var = LANES((x - mean)^2) / C;
  * rstd = 1 / sqrt(var + eps); y = fma((x - mean) * rstd, weight, bias).
@@ -233,6 +239,7 @@ typedef struct pl_layernorm {
     float *stats;
     const float *x, *weight, *bias;
     size_t rows, C;
+    float eps; /* nanoGPT's is 1e-5 */
     pl_storage y_storage;
 } pl_layernorm;
 
@@ -250,7 +257,7 @@ typedef struct pl_layernorm_bwd {
     pl_storage dy_storage;
 } pl_layernorm_bwd;
 
-/* ---- RMSNorm, eps = 1e-5 likewise ---- */
+/* ---- RMSNorm ---- */
 
 /* rstd = 1 / sqrt(LANES(x^2) / C + eps); y = (x * rstd) * weight. */
 typedef struct pl_rmsnorm {
@@ -258,6 +265,7 @@ typedef struct pl_rmsnorm {
     float *rstd; /* [rows] */
     const float *x, *weight;
     size_t rows, C;
+    float eps;
     pl_storage y_storage;
 } pl_rmsnorm;
 
@@ -416,13 +424,17 @@ typedef struct pl_move {
  * where loss is indexed by the row of the batch, logits by r - first.
  * scale != 0: logits are replaced, in place, by
  *   dlogit = (exp(logit - m) * (1 / l) - [is target]) * scale
- * scale == 0 (evaluation): logits may be left in any state. */
+ * scale == 0 (evaluation): logits may be left in any state.
+ * cap != 0: before all that every logit becomes z = cap * tanh(logit * (1 /
+ * cap)), rounded to the storage, and is z from there on; dlogit is then also
+ * multiplied by fma(-t, t, 1) with t = z * (1 / cap). */
 typedef struct pl_cross_entropy {
     void *logits;
     float *loss;
     const int32_t *tokens;
     size_t token_stride, first, rows, T, V;
     float scale;
+    float cap;
     pl_storage storage; /* of the logits and of what replaces them */
 } pl_cross_entropy;
 
@@ -539,9 +551,15 @@ typedef struct pl_adamw {
     X(layernorm_bwd)                                                           \
     X(rmsnorm)                                                                 \
     X(rmsnorm_bwd)                                                             \
+    X(qk)                                                                      \
+    X(qk_bwd)                                                                  \
+    X(qk_dw)                                                                   \
     X(attention)                                                               \
     X(attention_bwd)                                                           \
     X(gelu)                                                                    \
+    X(glu)                                                                     \
+    X(glu_bwd)                                                                 \
+    X(softcap)                                                                 \
     X(drop)                                                                    \
     X(copy)                                                                    \
     X(add)                                                                     \

@@ -29,6 +29,10 @@ static double bytes_of_unit(pl_op op)
     case PL_OP_EMBED_BWD:
     case PL_OP_ADD:
         return 12.0;
+    case PL_OP_GLU:
+    case PL_OP_QK_DW:
+        return 12.0;
+    case PL_OP_GLU_BWD:
     case PL_OP_LAYERNORM_BWD:
     case PL_OP_RMSNORM_BWD:
         return 20.0;

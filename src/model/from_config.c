@@ -29,6 +29,7 @@ static void say_own_width(const pl_shape *shape, const pl_log *log)
     if (heads) {
         other.H = heads;
         other.D = shape->C / heads;
+        other.KV = heads; /* n_kv_head needn't divide it */
         other.A = shape->C;
         snprintf(advice, sizeof advice,
                  " n_head = %zu divides %zu (head_dim %zu): %zu parameters, "
@@ -42,6 +43,34 @@ static void say_own_width(const pl_shape *shape, const pl_log *log)
                "and will refuse this model.%s",
                shape->C, shape->H, shape->D, shape->A, pl_param_count(shape),
                advice);
+}
+
+/* What only Plimsoll computes is said: nothing else would load it. */
+static void say_alone(const pl_shape *shape, const pl_log *log)
+{
+    char why[PL_VALUE_BRIEF_BYTES];
+    const pl_shape_field field = pl_shape_stranger(shape);
+    if (field == PL_SHAPE_FIELDS || field == PL_SHAPE_D)
+        return; /* say_own_width speaks of heads */
+    const pl_value value = pl_shape_value(shape, field),
+                   family = pl_shape_value(shape, PL_SHAPE_family);
+    pl_value_brief(&value, why);
+    pl_log_say(log, PL_LOG_NOTE,
+               "a model of the family %s has no %s = %s: only Plimsoll loads "
+               "this one",
+               family.text, pl_key_row(pl_shape_row(field)->key)->name, why);
+}
+
+/* A rotation turns pairs of channels. */
+static pl_status check_rotation(const pl_shape *shape, pl_error *err)
+{
+    if (shape->position != PL_POSITION_ROTARY || shape->D % 2 == 0)
+        return PL_OK;
+    return pl_fail(err, PL_E_CONFIG,
+                   "position = 'rope' rotates pairs of channels, and heads are "
+                   "%zu wide (n_embd %zu / n_head %zu, or head_dim): set "
+                   "head_dim to an even number, or another n_head",
+                   shape->D, shape->C, shape->H);
 }
 
 static pl_status check_vocab(const pl_config *config, size_t vocab_size,
@@ -75,7 +104,10 @@ pl_status pl_shape_make(pl_shape *shape, const pl_config *config,
         if (value.kind != PL_VALUE_NONE)
             pl_shape_assign(shape, field, &value);
     }
-    shape->A = H * D;
+    pl_shape_complete(shape);
+    status = check_rotation(shape, err);
+    if (status)
+        return status;
     if (D * H > (size_t)1 << 28)
         return pl_fail(err, PL_E_CONFIG,
                        "n_head %zu x head_dim %zu is more than this program "
@@ -83,5 +115,6 @@ pl_status pl_shape_make(pl_shape *shape, const pl_config *config,
                        H, D);
     if (!whole && config->head_dim == PL_NONE)
         say_own_width(shape, log);
+    say_alone(shape, log);
     return PL_OK;
 }

@@ -248,7 +248,7 @@ static void build_sample(builder *b)
                           ? b->cache[0]
                           : pl_build_buffer(b, (int)l, "cache", PL_CLASS_CACHE,
                                             gpt->layout.dtype, 2 * b->T,
-                                            b->s->A);
+                                            pl_dim_size(b->s, PL_DIM_KV));
     gpt->sample_tokens = pl_build_buffer(b, -1, "tokens", PL_CLASS_TOKENS,
                                          PL_I32, b->rows, 1);
     pl_graph_host(b->graph, gpt->sample_tokens, PL_HOST_WRITES);
@@ -276,6 +276,7 @@ static void build_sample(builder *b)
     pl_step_arg(step, PL_ARG_MATMUL_T_W,
                 pl_build_operand(b, pl_param_head(b->s), -1));
     pl_build_product_scratch(b, -1, step, PL_ARG_MATMUL_T_SCRATCH, lnf);
+    pl_build_softcap(b, gpt->sample_logits);
     /* the host's copy to choose from: written by it, after the last step */
     step = pl_build_step(b, PL_OP_FETCH, -1);
     pl_step_arg(step, PL_ARG_FETCH_TO, gpt->sample_work);
@@ -408,6 +409,15 @@ static void build_sets(builder *b)
     gpt->v_scales = build_set(b, second_scale);
 }
 
+/* Cosines and sines, where positions are rotations. */
+static void build_rotary(builder *b)
+{
+    b->gpt->rotary = PL_NO_BUFFER;
+    if (b->s->position == PL_POSITION_ROTARY)
+        b->gpt->rotary = pl_graph_buffer(b->graph, "rotary", PL_CLASS_ROTARY,
+                                         PL_F32, b->s->T, b->s->D);
+}
+
 /* Where products pack their weights. */
 static void build_packing(builder *b)
 {
@@ -447,6 +457,7 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                                        PL_U8, sizeof(pl_outcome), 1);
     build_sets(&b);
     build_packing(&b);
+    build_rotary(&b);
     void (*const programs[])(
         builder *) = { build_train,  pl_build_groups, build_update,  build_eval,
                        build_sample, build_save,      pl_build_serve };

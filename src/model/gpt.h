@@ -81,10 +81,11 @@ typedef struct pl_gpt {
     pl_buffer_id *weights, *gradients, *m, *v;
     pl_buffer_id *m_scales, *v_scales; /* of moments in 8 bits */
     pl_buffer_id *copies;              /* of weights that products read */
-    pl_buffer_id controls;             /* device.h's pl_controls */
-    pl_buffer_id outcome;              /* and pl_outcome; training only */
-    pl_buffer_id train_tokens;         /* int32 [batch, train_T + 1] */
-    pl_buffer_id train_sums; /* float64 [batch]: loss summed per sequence */
+    pl_buffer_id rotary;       /* float32 [T, D]: rotary.h; or PL_NO_BUFFER */
+    pl_buffer_id controls;     /* device.h's pl_controls */
+    pl_buffer_id outcome;      /* and pl_outcome; training only */
+    pl_buffer_id train_tokens; /* int32 [batch, train_T + 1] */
+    pl_buffer_id train_sums;   /* float64 [batch]: loss summed per sequence */
     pl_buffer_id eval_tokens, eval_sums; /* [eval_micro] likewise */
     pl_buffer_id sample_tokens;          /* int32 [prefill] */
     pl_buffer_id sample_logits;          /* float32 [V] */

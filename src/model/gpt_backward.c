@@ -10,8 +10,10 @@ static pl_step *matmul_dx(builder *b, int layer, pl_param_kind weight,
 {
     pl_param param = pl_param_at(b->s, pl_param_slot(b->s, weight, layer));
     pl_step *step = pl_build_step(b, PL_OP_MATMUL_T, layer);
-    step->cols = param.rows;
-    step->inner = param.cols;
+    step->cols = param.in;
+    step->inner = param.out;
+    if (param.layout == PL_LAYOUT_OUT_IN)
+        step->flags |= PL_STEP_OUT_IN;
     pl_build_rows(b, step, PL_ARG_MATMUL_T_Y, dx);
     pl_build_rows(b, step, PL_ARG_MATMUL_T_X, dy);
     pl_step_arg(step, PL_ARG_MATMUL_T_W, pl_build_operand(b, weight, layer));
@@ -35,16 +37,21 @@ void pl_build_out_backward(builder *b, int layer, block *k, flow *g)
     pl_step *step = product_backward(b, layer, STAGE_OUT, PL_MLP_W,
                                      k->act[ACT_GELU], g);
     /* dfc *= GELU'(fc) */
-    pl_build_rows(b, step, PL_ARG_MATMUL_T_FC, k->act[ACT_FC]);
+    if (b->s->mlp != PL_MLP_SWIGLU)
+        pl_build_rows(b, step, PL_ARG_MATMUL_T_FC, k->act[ACT_FC]);
 }
 
-/* Its slope is in the step of the product behind it. */
+/* GELU's slope is in the step of the product behind it. SwiGLU's gradients take
+ * the place of what they are of, which nobody reads any more. */
 void pl_build_gelu_backward(builder *b, int layer, block *k, flow *g)
 {
-    (void)b;
-    (void)layer;
-    (void)k;
-    (void)g;
+    if (b->s->mlp != PL_MLP_SWIGLU)
+        return;
+    pl_step *step = pl_build_step(b, PL_OP_GLU_BWD, layer);
+    step->cols = b->s->F;
+    pl_build_rows(b, step, PL_ARG_GLU_BWD_X, k->act[ACT_FC]);
+    pl_build_rows(b, step, PL_ARG_GLU_BWD_DY, g->dy);
+    g->dy = k->act[ACT_FC];
 }
 
 void pl_build_fc_backward(builder *b, int layer, block *k, flow *g)
@@ -70,15 +77,19 @@ void pl_build_att_backward(builder *b, int layer, block *k, flow *g)
                                             dqkv);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION_BWD, layer,
                                      PL_DROP_ATTENTION);
-    step->heads = b->s->H;
-    step->inner = b->s->D;
+    pl_build_head_sizes(b, step);
     pl_step_arg(step, PL_ARG_ATTENTION_BWD_DQKV, dqkv);
     pl_step_arg(step, PL_ARG_ATTENTION_BWD_DATT, g->dy);
-    pl_step_arg(step, PL_ARG_ATTENTION_BWD_QKV, k->act[ACT_QKV]);
+    pl_step_arg(step, PL_ARG_ATTENTION_BWD_QKV, pl_build_heads(b, k));
     pl_step_arg(step, PL_ARG_ATTENTION_BWD_ATT, k->act[ACT_ATT]);
     pl_step_arg(step, PL_ARG_ATTENTION_BWD_LSE, k->act[ACT_LSE]);
     pl_step_arg(step, PL_ARG_ATTENTION_BWD_SCRATCH, scratch);
     g->dy = dqkv;
+}
+
+void pl_build_qk_backward(builder *b, int layer, block *k, flow *g)
+{
+    pl_build_heads_backward(b, layer, k, g->dy);
 }
 
 void pl_build_qkv_backward(builder *b, int layer, block *k, flow *g)

@@ -98,7 +98,9 @@ pl_step *pl_build_step(builder *b, pl_op op, int layer)
     pl_step *step = pl_graph_step(b->graph, b->program, op);
     const pl_op_info *info = pl_op_of(op);
     unsigned flags = b->flags;
-    if (b->s->activation == PL_ACT_GELU_TANH)
+    if (b->s->mlp == PL_MLP_RELU2)
+        flags |= PL_STEP_RELU2;
+    else if (b->s->activation == PL_ACT_GELU_TANH)
         flags |= PL_STEP_GELU_TANH;
     if (b->gpt->layout.dtype == PL_BF16)
         flags |= PL_STEP_ROUND_BF16;
@@ -111,6 +113,10 @@ pl_step *pl_build_step(builder *b, pl_op op, int layer)
                                                              : b->rows - b->row;
     if (info->constants & PL_T)
         step->T = b->T;
+    if (info->constants & PL_EPS)
+        step->eps = b->s->norm_eps;
+    if (info->constants & PL_CAP)
+        step->cap = b->s->logit_softcap;
     return step;
 }
 
@@ -126,17 +132,20 @@ void pl_build_matmul_gradients(builder *b, int layer, pl_param_kind weight,
                                pl_buffer_id x, pl_buffer_id dy)
 {
     pl_param param = pl_param_at(b->s, pl_param_slot(b->s, weight, layer));
+    /* dw[in, out] = x^T dy, dw[out, in] = dy^T x: the same chains */
+    const int turned = param.layout == PL_LAYOUT_OUT_IN;
+    const pl_buffer_id by_rows = turned ? dy : x, by_cols = turned ? x : dy;
     pl_step *step = pl_build_step(b, PL_OP_MATMUL_DW, layer);
     step->inner = param.rows;
     step->cols = param.cols;
     pl_step_arg(step, PL_ARG_MATMUL_DW_DW, pl_build_gradient(b, weight, layer));
-    pl_build_rows(b, step, PL_ARG_MATMUL_DW_X, x);
-    pl_build_rows(b, step, PL_ARG_MATMUL_DW_DY, dy);
-    pl_build_product_scratch(b, layer, step, PL_ARG_MATMUL_DW_SCRATCH, dy);
+    pl_build_rows(b, step, PL_ARG_MATMUL_DW_X, by_rows);
+    pl_build_rows(b, step, PL_ARG_MATMUL_DW_DY, by_cols);
+    pl_build_product_scratch(b, layer, step, PL_ARG_MATMUL_DW_SCRATCH, by_cols);
     pl_buffer_id bias = pl_build_gradient(b, pl_param_bias(weight), layer);
     if (bias != PL_NO_BUFFER) {
         step = pl_build_step(b, PL_OP_COLUMN_SUM, layer);
-        step->cols = param.cols;
+        step->cols = param.out;
         pl_step_arg(step, PL_ARG_COLUMN_SUM_SUM, bias);
         pl_build_rows(b, step, PL_ARG_COLUMN_SUM_X, dy);
     }
@@ -148,8 +157,7 @@ pl_buffer_id pl_build_scratch(builder *b, int layer, pl_op op,
     pl_step step = pl_step_make(op);
     step.rows = b->rows;
     step.T = b->T;
-    step.heads = b->s->H;
-    step.inner = b->s->D;
+    pl_build_head_sizes(b, &step);
     const pl_dtype dtype = b->graph->status ? PL_F32
                                             : b->graph->buffers[result].dtype;
     const pl_extent room = pl_device_scratch(&b->gpt->layout.device, &step,

@@ -25,8 +25,9 @@
 X(NORM1, norm1, ATTENTION, 0, AT(0), BIT(NORM1), NULL, 1)                      \
 X(QKV, qkv, ATTENTION, BIT(NORM1), AT(0) | AT(1) | AT(2), BIT(NORM1),          \
   "dln1", C)                                                                   \
-X(ATT, att, ATTENTION, BIT(QKV), AT(0) | AT(1) | AT(2), BIT(QKV) | BIT(ATT),   \
-  "dqkv", QKV)                                                                 \
+X(QK, qk, ATTENTION, BIT(QKV), AT(0), BIT(QKV) | BIT(QK), NULL, 1)             \
+X(ATT, att, ATTENTION, BIT(QK), AT(0) | AT(1) | AT(2),                         \
+  BIT(QKV) | BIT(QK) | BIT(ATT), "dqkv", QKV)                                  \
 X(MID, mid, ATTENTION, BIT(ATT), AT(0) | AT(1) | AT(2), BIT(ATT), "datt", A)   \
 X(NORM2, norm2, MLP, BIT(MID), AT(0), BIT(NORM2), NULL, 1)                     \
 X(FC, fc, MLP, BIT(NORM2), AT(0) | AT(1), BIT(NORM2), "dln2", C)               \
@@ -40,12 +41,14 @@ X(OUT, out, MLP, BIT(GELU) | BIT(MID), AT(0) | AT(1) | AT(2) | AT(3),          \
 X(LN1, "ln1", NORM1, DTYPE, C)                                                 \
 X(STAT1, "ln1.stats", NORM1, F32, STATS)                                       \
 X(QKV, "qkv", QKV, DTYPE, QKV)                                                 \
+X(QK, "qk", QK, DTYPE, QKV)                                                    \
+X(ROOTS, "qk.rstd", QK, F32, HEADS)                                            \
 X(ATT, "att", ATT, DTYPE, A)                                                   \
 X(LSE, "att.lse", ATT, F32, H)                                                 \
 X(MID, "mid", MID, F32, C)                                                     \
 X(LN2, "ln2", NORM2, DTYPE, C)                                                 \
 X(STAT2, "ln2.stats", NORM2, F32, STATS)                                       \
-X(FC, "fc", FC, DTYPE, MLP)                                                    \
+X(FC, "fc", FC, DTYPE, FC)                                                     \
 X(GELU, "gelu", GELU, DTYPE, MLP)                                              \
 X(OUT, "out", OUT, F32, C)
 /* clang-format on */
@@ -172,9 +175,25 @@ PL_STAGE_TABLE(STAGE_FUNCTIONS)
 #undef STAGE_FUNCTIONS
 
 pl_buffer_id pl_build_embed(builder *b, pl_buffer_id tokens);
+/* Logits that tokens are chosen by, capped where the model caps them: their
+ * b->rows rows. In training and evaluation the loss does it. */
+void pl_build_softcap(builder *b, pl_buffer_id logits);
 /* y = the norm of x by ln_f, with its statistics. */
 pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,
                           pl_buffer_id *stats);
+
+/* ---- gpt_heads.c ---- */
+
+/* Rotates the queries and keys of qkv in place, where the model rotates and
+ * doesn't normalise them first. */
+void pl_build_rotation(builder *b, int layer, pl_buffer_id qkv);
+/* What attention reads: qkv, or what qk_norm made of it. */
+pl_buffer_id pl_build_heads(const builder *b, const block *k);
+/* Constants of a step that knows heads. */
+void pl_build_head_sizes(const builder *b, pl_step *step);
+/* dqkv, the gradient of what attention read, becomes that of the product. */
+void pl_build_heads_backward(builder *b, int layer, const block *k,
+                             pl_buffer_id dqkv);
 
 /* ---- gpt_serve.c ---- */
 
@@ -188,7 +207,8 @@ void pl_build_groups(builder *b);
 
 /* ---- gpt_norm.c ---- */
 
-/* y = the norm of x by `weight` and its bias; stats for the way back. */
+/* y = the norm of x by `weight` and its bias; stats for the way back. The norms
+ * of queries and keys are gpt_heads.c's. */
 void pl_build_norm(builder *b, int layer, pl_param_kind weight, pl_buffer_id y,
                    pl_buffer_id stats, pl_buffer_id x);
 /* dx += the norm's gradient, or (PL_WRITE) is that; its weights' gradients are

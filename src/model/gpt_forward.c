@@ -23,8 +23,10 @@ static pl_step *matmul(builder *b, int layer, pl_param_kind weight,
 {
     pl_param param = pl_param_at(b->s, pl_param_slot(b->s, weight, layer));
     pl_step *step = pl_build_step(b, PL_OP_MATMUL, layer);
-    step->inner = param.rows;
-    step->cols = param.cols;
+    step->inner = param.in;
+    step->cols = param.out;
+    if (param.layout == PL_LAYOUT_OUT_IN)
+        step->flags |= PL_STEP_OUT_IN;
     pl_build_rows(b, step, PL_ARG_MATMUL_Y, y);
     pl_build_rows(b, step, PL_ARG_MATMUL_X, x);
     pl_step_arg(step, PL_ARG_MATMUL_W, pl_build_operand(b, weight, layer));
@@ -56,6 +58,7 @@ void pl_build_qkv(builder *b, int layer, block *k)
 {
     pl_build_act(b, layer, k, ACT_QKV);
     matmul(b, layer, PL_QKV_W, k->act[ACT_QKV], k->act[ACT_LN1]);
+    pl_build_rotation(b, layer, k->act[ACT_QKV]);
 }
 
 /* Decoding: this round's keys and values join the cache, and attention reads
@@ -64,18 +67,16 @@ static void attend_cached(builder *b, int layer, block *k)
 {
     pl_buffer_id cache = b->cache[layer];
     pl_step *step = pl_build_step(b, PL_OP_CACHE_APPEND, layer);
-    step->heads = b->s->H;
-    step->inner = b->s->D;
+    pl_build_head_sizes(b, step);
     pl_step_arg(step, PL_ARG_CACHE_APPEND_CACHE, cache);
-    pl_step_arg(step, PL_ARG_CACHE_APPEND_QKV, k->act[ACT_QKV]);
+    pl_step_arg(step, PL_ARG_CACHE_APPEND_QKV, pl_build_heads(b, k));
     pl_step_arg(step, PL_ARG_CACHE_APPEND_POSITIONS, b->positions);
     pl_buffer_id scratch = pl_build_scratch(b, layer, PL_OP_ATTENTION_CACHED,
                                             k->act[ACT_ATT]);
     step = pl_build_step(b, PL_OP_ATTENTION_CACHED, layer);
-    step->heads = b->s->H;
-    step->inner = b->s->D;
+    pl_build_head_sizes(b, step);
     pl_step_arg(step, PL_ARG_ATTENTION_CACHED_ATT, k->act[ACT_ATT]);
-    pl_step_arg(step, PL_ARG_ATTENTION_CACHED_QKV, k->act[ACT_QKV]);
+    pl_step_arg(step, PL_ARG_ATTENTION_CACHED_QKV, pl_build_heads(b, k));
     pl_step_arg(step, PL_ARG_ATTENTION_CACHED_CACHE, cache);
     pl_step_arg(step, PL_ARG_ATTENTION_CACHED_SCRATCH, scratch);
     pl_step_arg(step, PL_ARG_ATTENTION_CACHED_POSITIONS, b->positions);
@@ -93,11 +94,10 @@ void pl_build_att(builder *b, int layer, block *k)
                                             k->act[ACT_ATT]);
     pl_step *step = pl_build_dropped(b, PL_OP_ATTENTION, layer,
                                      PL_DROP_ATTENTION);
-    step->heads = b->s->H;
-    step->inner = b->s->D;
+    pl_build_head_sizes(b, step);
     pl_step_arg(step, PL_ARG_ATTENTION_ATT, k->act[ACT_ATT]);
     pl_step_arg(step, PL_ARG_ATTENTION_LSE, k->act[ACT_LSE]);
-    pl_step_arg(step, PL_ARG_ATTENTION_QKV, k->act[ACT_QKV]);
+    pl_step_arg(step, PL_ARG_ATTENTION_QKV, pl_build_heads(b, k));
     pl_step_arg(step, PL_ARG_ATTENTION_SCRATCH, scratch);
 }
 
@@ -116,10 +116,16 @@ void pl_build_norm2(builder *b, int layer, block *k)
                   k->act[ACT_MID]);
 }
 
-/* And its GELU with it; that alone, where nobody asks for what it is of. */
+/* And its GELU with it; that alone, where nobody asks for what it is of. SwiGLU
+ * joins columns that are far apart: it is a step of its own. */
 void pl_build_fc(builder *b, int layer, block *k)
 {
     const int asked = b->again || b->keeps & 1u << STAGE_FC;
+    if (b->s->mlp == PL_MLP_SWIGLU) {
+        pl_build_act(b, layer, k, ACT_FC);
+        matmul(b, layer, PL_FC_W, k->act[ACT_FC], k->act[ACT_LN2]);
+        return;
+    }
     if (asked)
         pl_build_act(b, layer, k, ACT_FC);
     pl_build_act(b, layer, k, ACT_GELU);
@@ -134,9 +140,15 @@ void pl_build_fc(builder *b, int layer, block *k)
 
 void pl_build_gelu(builder *b, int layer, block *k)
 {
+    const int gated = b->s->mlp == PL_MLP_SWIGLU;
     pl_build_act(b, layer, k, ACT_GELU);
-    pl_step *step = pl_build_step(b, PL_OP_GELU, layer);
-    step->cols = pl_dim_size(b->s, PL_DIM_MLP);
+    pl_step *step = pl_build_step(b, gated ? PL_OP_GLU : PL_OP_GELU, layer);
+    step->cols = b->s->F;
+    if (gated) {
+        pl_build_rows(b, step, PL_ARG_GLU_Y, k->act[ACT_GELU]);
+        pl_build_rows(b, step, PL_ARG_GLU_X, k->act[ACT_FC]);
+        return;
+    }
     pl_build_rows(b, step, PL_ARG_GELU_Y, k->act[ACT_GELU]);
     pl_build_rows(b, step, PL_ARG_GELU_X, k->act[ACT_FC]);
 }
@@ -146,6 +158,15 @@ void pl_build_out(builder *b, int layer, block *k)
     pl_build_act(b, layer, k, ACT_OUT);
     matmul_onto(b, layer, PL_MLP_W, k->act[ACT_OUT], k->act[ACT_GELU],
                 k->act[ACT_MID], PL_DROP_MLP_OUT);
+}
+
+void pl_build_softcap(builder *b, pl_buffer_id logits)
+{
+    if (b->s->logit_softcap <= 0.0)
+        return;
+    pl_step *step = pl_build_step(b, PL_OP_SOFTCAP, -1);
+    step->cols = b->s->V;
+    pl_step_arg(step, PL_ARG_SOFTCAP_X, logits);
 }
 
 pl_buffer_id pl_build_lnf(builder *b, pl_buffer_id x, size_t rows,

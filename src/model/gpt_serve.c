@@ -17,7 +17,8 @@ static void make_caches(builder *b)
                                         sizeof *b->cache, &b->graph->error);
     for (size_t l = 0; l < b->s->L && !b->graph->status; l++)
         b->cache[l] = pl_build_buffer(b, (int)l, "cache", PL_CLASS_CACHE,
-                                      b->gpt->layout.dtype, rows, b->s->A);
+                                      b->gpt->layout.dtype, rows,
+                                      pl_dim_size(b->s, PL_DIM_KV));
 }
 
 /* What the host writes before a round, and reads after it. */
@@ -70,6 +71,7 @@ void pl_build_serve(builder *b)
     pl_step_arg(step, PL_ARG_MATMUL_T_W,
                 pl_build_operand(b, pl_param_head(b->s), -1));
     pl_build_product_scratch(b, -1, step, PL_ARG_MATMUL_T_SCRATCH, lnf);
+    pl_build_softcap(b, gpt->serve_logits);
     /* row by row, by the host */
     step = pl_build_step(b, PL_OP_FETCH, -1);
     pl_step_arg(step, PL_ARG_FETCH_TO, gpt->serve_work);

@@ -16,16 +16,22 @@ static const struct {
     pl_param_role role;
     pl_param_group group;
     int bias;
-    const char *name, *gguf;
+    const char *name, *llama, *gguf;
     int llmc;
 } kinds[PL_PARAM_KINDS] = {
 #define PL_PARAM_ROW(id, place, rows, cols, init, role, group, bias, present,  \
-                     hf, gguf, llmc)                                           \
-    [id] = { PLACE_##place,  PL_DIM_##rows,                                    \
-             PL_DIM_##cols,  PL_INIT_##init,                                   \
-             PL_ROLE_##role, PL_PARAM_##group,                                 \
-             bias,           hf,                                               \
-             gguf,           llmc },
+                     hf, llama, gguf, llmc)                                    \
+    [id] = { PLACE_##place,                                                    \
+             PL_DIM_##rows,                                                    \
+             PL_DIM_##cols,                                                    \
+             PL_INIT_##init,                                                   \
+             PL_ROLE_##role,                                                   \
+             PL_PARAM_##group,                                                 \
+             bias,                                                             \
+             hf,                                                               \
+             llama,                                                            \
+             gguf,                                                             \
+             llmc },
     PL_PARAM_TABLE(PL_PARAM_ROW)
 #undef PL_PARAM_ROW
 };
@@ -92,12 +98,20 @@ pl_param pl_param_at(const pl_shape *shape, size_t slot)
     PL_CHECK(slot < pl_param_slots(shape));
     const section s = find_section(shape, PL_PARAM_KINDS, slot);
     const size_t at = slot - s.slot, count = (size_t)s.count;
-    const int kind = s.first + (int)(at % count);
+    const int kind = s.first + (int)(at % count),
+              product = kinds[kind].role == PL_ROLE_PRODUCT,
+              turned = product && shape->family != PL_FAMILY_GPT2;
+    const size_t rows = pl_dim_size(shape, kinds[kind].rows),
+                 cols = pl_dim_size(shape, kinds[kind].cols);
     return (pl_param){
         .kind = (pl_param_kind)kind,
         .layer = kinds[kind].place == PLACE_LAYER ? (int)(at / count) : -1,
-        .rows = pl_dim_size(shape, kinds[kind].rows),
-        .cols = pl_dim_size(shape, kinds[kind].cols),
+        .family = shape->family,
+        .rows = turned ? cols : rows,
+        .cols = turned ? rows : cols,
+        .in = product ? rows : 0,
+        .out = product ? cols : 0,
+        .layout = turned ? PL_LAYOUT_OUT_IN : PL_LAYOUT_IN_OUT,
         .init = kinds[kind].init,
         .role = kinds[kind].role,
         .group = kinds[kind].group,
@@ -135,28 +149,116 @@ pl_param_kind pl_param_of_llmc(int at)
     return (pl_param_kind)kind;
 }
 
-pl_param_name pl_param_name_of(const pl_param *param)
+/* A name in Hugging Face's files, `own` below what it is a part of. */
+static pl_param_name hf_name(const pl_param *param, const char *own)
+{
+    const int llama = param->family != PL_FAMILY_GPT2;
+    pl_param_name name;
+    if (param->layer >= 0)
+        snprintf(name.text, sizeof name.text, "%s.%d.%s",
+                 llama ? "model.layers" : "transformer.h", param->layer, own);
+    else
+        snprintf(name.text, sizeof name.text, "%s%s",
+                 kinds[param->kind].place == PLACE_HEAD ? ""
+                 : llama                                ? "model."
+                                                        : "transformer.",
+                 own);
+    return name;
+}
+
+static pl_param_name gguf_name(const pl_param *param, const char *own)
 {
     pl_param_name name;
     if (param->layer >= 0)
-        snprintf(name.text, sizeof name.text, "transformer.h.%d.%s",
-                 param->layer, kinds[param->kind].name);
+        snprintf(name.text, sizeof name.text, "blk.%d.%s", param->layer, own);
     else
-        snprintf(name.text, sizeof name.text, "%s%s",
-                 kinds[param->kind].place == PLACE_HEAD ? "" : "transformer.",
-                 kinds[param->kind].name);
+        snprintf(name.text, sizeof name.text, "%s", own);
     return name;
+}
+
+pl_param_name pl_param_name_of(const pl_param *param)
+{
+    return hf_name(param, param->family == PL_FAMILY_GPT2
+                              ? kinds[param->kind].name
+                              : kinds[param->kind].llama);
 }
 
 pl_param_name pl_param_gguf_name(const pl_param *param)
 {
-    pl_param_name name;
-    if (param->layer >= 0)
-        snprintf(name.text, sizeof name.text, "blk.%d.%s", param->layer,
-                 kinds[param->kind].gguf);
-    else
-        snprintf(name.text, sizeof name.text, "%s", kinds[param->kind].gguf);
-    return name;
+    return gguf_name(param, kinds[param->kind].gguf);
+}
+
+/* ---- parts ---- */
+
+static const struct {
+    pl_param_kind kind;
+    pl_dim size;
+    const char *llama, *gguf;
+} parts[] = {
+#define PART_ROW(kind, size, llama, gguf) { kind, PL_DIM_##size, llama, gguf },
+    PL_PART_TABLE(PART_ROW)
+#undef PART_ROW
+};
+
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
+/* The parts up to number `want`, of which the last is *last; how many there
+ * are. */
+static size_t count_parts(const pl_shape *shape, const pl_param *param,
+                          size_t want, pl_param_part *last)
+{
+    size_t count = 0, first = 0;
+    for (int row = 0; row < PARTS && count <= want; row++) {
+        const size_t size = pl_dim_size(shape, parts[row].size);
+        if (parts[row].kind != param->kind || size == 0)
+            continue;
+        *last = (pl_param_part){ .first = first, .count = size, .row = row };
+        first += size;
+        count++;
+    }
+    return count;
+}
+
+size_t pl_param_parts(const pl_shape *shape, const pl_param *param)
+{
+    pl_param_part last;
+    const size_t count = count_parts(shape, param, PL_PARAM_MAX_PARTS, &last);
+    return count ? count : 1;
+}
+
+pl_param_part pl_param_part_at(const pl_shape *shape, const pl_param *param,
+                               size_t part)
+{
+    pl_param_part last = { .count = param->out ? param->out : param->rows,
+                           .row = -1 };
+    const size_t count = count_parts(shape, param, part, &last);
+    PL_CHECK(part < (count ? count : 1));
+    return last;
+}
+
+size_t pl_param_pieces(const pl_shape *shape, const pl_param *param)
+{
+    return param->family == PL_FAMILY_GPT2 ? 1 : pl_param_parts(shape, param);
+}
+
+pl_param_piece pl_param_piece_at(const pl_shape *shape, const pl_param *param,
+                                 size_t piece)
+{
+    pl_param_piece out = { .name = pl_param_name_of(param),
+                           .gguf = pl_param_gguf_name(param),
+                           .rows = param->rows,
+                           .cols = param->cols };
+    PL_CHECK(piece < pl_param_pieces(shape, param));
+    if (param->family == PL_FAMILY_GPT2)
+        return out;
+    const pl_param_part part = pl_param_part_at(shape, param, piece);
+    if (part.row < 0)
+        return out;
+    out.name = hf_name(param, parts[part.row].llama);
+    out.gguf = gguf_name(param, parts[part.row].gguf);
+    out.first = part.first * param->cols;
+    out.rows = part.count;
+    return out;
 }
 
 int pl_param_present(const pl_shape *s, const pl_param *param)
@@ -177,8 +279,9 @@ int pl_param_present(const pl_shape *s, const pl_param *param)
 int pl_param_is_written(const pl_shape *shape, const pl_param *param)
 {
     const pl_shape_field other = pl_shape_not_gpt2(shape);
-    return pl_param_present(shape, param) || other == PL_SHAPE_FIELDS ||
-           other == PL_SHAPE_D;
+    return pl_param_present(shape, param) ||
+           (param->is_bias &&
+            (other == PL_SHAPE_FIELDS || other == PL_SHAPE_D));
 }
 
 size_t pl_param_count(const pl_shape *shape)
@@ -194,7 +297,8 @@ size_t pl_param_count(const pl_shape *shape)
 
 size_t pl_param_count_nanogpt(const pl_shape *shape)
 {
-    return pl_param_count(shape) - shape->T * shape->C;
+    return pl_param_count(shape) -
+           (PL_HAS_PLACES(shape) ? shape->T * shape->C : 0);
 }
 
 void pl_param_init(const pl_shape *shape, size_t slot, unsigned seed,

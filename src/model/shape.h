@@ -1,6 +1,7 @@
 /* shape.h: what a model is, as numbers. B T C H V L mean here and everywhere:
  * batch, sequence length, channels, heads, vocabulary, layers; D is the width
- * of a head and A = H * D that of attention (C, unless head_dim says else).
+ * of a head and A = H * D that of attention (C, unless head_dim says else); KV
+ * is the number of heads of keys and values, F the width of the MLP's middle.
  *
  * PL_SHAPE_TABLE is the one list of what can differ from model to model. The
  * config's keys, state.json, Hugging Face's config.json, the comparison with a
@@ -18,14 +19,33 @@ typedef enum pl_bias { PL_BIAS_NONE, PL_BIAS_ALL } pl_bias;
 typedef enum pl_activation { PL_ACT_GELU, PL_ACT_GELU_TANH } pl_activation;
 typedef enum pl_norm { PL_NORM_LAYER, PL_NORM_RMS } pl_norm;
 typedef enum pl_head { PL_HEAD_TIED, PL_HEAD_OWN } pl_head;
+typedef enum pl_position { PL_POSITION_TABLE, PL_POSITION_ROTARY } pl_position;
+typedef enum pl_mlp { PL_MLP_GELU, PL_MLP_SWIGLU, PL_MLP_RELU2 } pl_mlp;
+typedef enum pl_qk_norm { PL_QK_NORM_NONE, PL_QK_NORM_RMS } pl_qk_norm;
+
+/* Whose names and storage the weights have (params.h). All else that a family
+ * is consists of the other fields. */
+typedef enum pl_family {
+    PL_FAMILY_GPT2,
+    PL_FAMILY_LLAMA,
+    PL_FAMILY_QWEN3,
+} pl_family;
 
 typedef struct pl_shape {
     size_t L, H, D, C, V, T;
+    size_t KV; /* divides H */
+    size_t F;
     size_t A; /* H * D */
     pl_bias bias;
     pl_norm norm;
     pl_activation activation;
     pl_head head; /* the classifier's matrix: the tokens', or one of its own */
+    pl_family family;
+    pl_position position;
+    pl_mlp mlp;
+    pl_qk_norm qk_norm;
+    double norm_eps, rope_theta;
+    double logit_softcap; /* 0: logits are as they are */
 } pl_shape;
 
 /* nanoGPT's vocabulary for GPT-2 tokens: 50257 padded to a multiple of 64. */
@@ -34,17 +54,19 @@ enum { PL_VOCAB_GPT2 = 50304 };
 /* ---- the table ---- */
 
 /* A SIZE is a whole number from 1 to the key's largest; a FLAG is true or
- * false; a CHOICE is a word. */
+ * false; a CHOICE is a word; a REAL is a number in the key's range. */
 typedef enum pl_shape_kind {
     PL_SHAPE_SIZE,
     PL_SHAPE_FLAG,
     PL_SHAPE_CHOICE,
+    PL_SHAPE_REAL,
 } pl_shape_kind;
 
 /* What an absent entry of a file means, unless it is a value of the field. */
 enum {
     PL_SHAPE_NEEDED = -1,  /* the file is wrong */
-    PL_SHAPE_DERIVED = -2, /* whoever reads the file knows */
+    PL_SHAPE_DERIVED = -2, /* it follows from others: pl_shape_complete, or
+                            * whoever reads the file knows */
 };
 enum { PL_SHAPE_ANY = -1 };
 
@@ -60,8 +82,9 @@ enum { PL_SHAPE_ANY = -1 };
  *   hf:        the entry in Hugging Face's config.json
  *   hf_words:  as there; the first of several is written; NULL: as `words`
  *   hf_absent: what a config.json means that has none
- *   gpt2:      the only value that GPT-2's files can say, or ANY
- *   nanogpt:   the only value that nanoGPT computes, or ANY) */
+ *   gpt2:      the only value that GPT-2's files can say, ANY, or DERIVED: the
+ *              one that follows from others
+ *   nanogpt:   the only value that nanoGPT computes, likewise) */
 /* clang-format off */
 #define PL_SHAPE_TABLE(X)                                                      \
 X(L, n_layer, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                           \
@@ -86,7 +109,30 @@ X(norm, norm, CHOICE, PL_WORDS("layernorm", "rmsnorm"), PL_NORM_LAYER,         \
 X(activation, activation, CHOICE, PL_WORDS("gelu", "gelu_tanh"),               \
   PL_SHAPE_NEEDED, "activation_function",                                      \
   PL_WORDS("gelu|gelu_python", "gelu_new|gelu_pytorch_tanh|gelu_fast"),        \
-  PL_ACT_GELU_TANH, PL_SHAPE_ANY, PL_SHAPE_ANY)
+  PL_ACT_GELU_TANH, PL_SHAPE_ANY, PL_SHAPE_ANY)                                \
+X(family, architecture, CHOICE, PL_WORDS("gpt2", "llama", "qwen3"),            \
+  PL_FAMILY_GPT2, "plimsoll_architecture", PL_WORDS(NULL), PL_FAMILY_GPT2,     \
+  PL_FAMILY_GPT2, PL_FAMILY_GPT2)                                              \
+X(KV, n_kv_head, SIZE, PL_WORDS(NULL), PL_SHAPE_DERIVED,                       \
+  "plimsoll_n_kv_head", PL_WORDS(NULL), PL_SHAPE_DERIVED, PL_SHAPE_DERIVED,    \
+  PL_SHAPE_DERIVED)                                                            \
+X(position, position, CHOICE, PL_WORDS("learned", "rope"), PL_POSITION_TABLE,  \
+  "plimsoll_position", PL_WORDS(NULL), PL_POSITION_TABLE, PL_POSITION_TABLE,   \
+  PL_POSITION_TABLE)                                                           \
+X(rope_theta, rope_theta, REAL, PL_WORDS(NULL), 10000.0,                       \
+  "plimsoll_rope_theta", PL_WORDS(NULL), 10000.0, PL_SHAPE_ANY, PL_SHAPE_ANY)  \
+X(mlp, mlp, CHOICE, PL_WORDS("gelu", "swiglu", "relu2"), PL_MLP_GELU,          \
+  "plimsoll_mlp", PL_WORDS(NULL), PL_MLP_GELU, PL_MLP_GELU, PL_MLP_GELU)       \
+X(F, mlp_hidden, SIZE, PL_WORDS(NULL), PL_SHAPE_DERIVED,                       \
+  "plimsoll_mlp_hidden", PL_WORDS(NULL), PL_SHAPE_DERIVED, PL_SHAPE_DERIVED,   \
+  PL_SHAPE_DERIVED)                                                            \
+X(qk_norm, qk_norm, FLAG, PL_WORDS("False", "True"), PL_QK_NORM_NONE,          \
+  "plimsoll_qk_norm", PL_WORDS(NULL), PL_QK_NORM_NONE, PL_QK_NORM_NONE,        \
+  PL_QK_NORM_NONE)                                                             \
+X(norm_eps, norm_eps, REAL, PL_WORDS(NULL), 1e-5,                              \
+  "layer_norm_epsilon", PL_WORDS(NULL), 1e-5, PL_SHAPE_ANY, 1e-5)              \
+X(logit_softcap, logit_softcap, REAL, PL_WORDS(NULL), 0.0,                     \
+  "plimsoll_logit_softcap", PL_WORDS(NULL), 0.0, 0.0, 0.0)
 /* clang-format on */
 
 typedef enum pl_shape_field {
@@ -108,7 +154,7 @@ enum { PL_SHAPE_MAX_WORDS = 4 };
 typedef struct pl_shape_entry {
     const char *name;
     const char *words[PL_SHAPE_MAX_WORDS]; /* several: "a|b" */
-    int absent;
+    double absent;
 } pl_shape_entry;
 
 typedef struct pl_shape_info {
@@ -116,7 +162,7 @@ typedef struct pl_shape_info {
     pl_shape_kind kind;
     const char *words[PL_SHAPE_MAX_WORDS]; /* up to the first NULL */
     pl_shape_entry in[PL_SHAPE_FILES];
-    int gpt2, nanogpt;
+    double gpt2, nanogpt;
 } pl_shape_info;
 
 const pl_shape_info *pl_shape_row(pl_shape_field field);
@@ -124,9 +170,24 @@ const pl_shape_info *pl_shape_row(pl_shape_field field);
  */
 pl_shape_field pl_shape_find(pl_key key);
 
+/* Any field as a number, to compare. */
+double pl_shape_number(const pl_shape *shape, pl_shape_field field);
+/* Of a SIZE, FLAG or CHOICE. */
 size_t pl_shape_get(const pl_shape *shape, pl_shape_field field);
-/* A is H * D: whoever sets one of these sets that too. */
-void pl_shape_set(pl_shape *shape, pl_shape_field field, size_t value);
+/* A is H * D: whoever sets one of these sets that too. Sizes and choices are
+ * whole. */
+void pl_shape_set(pl_shape *shape, pl_shape_field field, double value);
+
+/* What follows from other fields: A, and KV and F where they are 0. */
+void pl_shape_complete(pl_shape *shape);
+/* What F is where nobody says it: 4 C; for SwiGLU, which has three matrices,
+ * the multiple of 64 that is nearest to 8/3 C. */
+size_t pl_shape_hidden(const pl_shape *shape);
+/* NULL, or what no model can have of fields that are each in their range: a
+ * text for the end of a message. For shapes that come from files. */
+const char *pl_shape_wrong(const pl_shape *shape);
+/* Whether D, KV or F is what follows from the others. */
+int pl_shape_is_derived(const pl_shape *shape, pl_shape_field field);
 
 /* The field as a value of its config key, and from one that the key accepts
  * (never None). */
@@ -138,6 +199,10 @@ void pl_shape_assign(pl_shape *shape, pl_shape_field field,
  * is a GPT-2. Heads that are not n_embd / n_head wide are head_dim's. */
 pl_shape_field pl_shape_not_gpt2(const pl_shape *shape);
 
+/* The first field that the files of the shape's own family can't say, so that
+ * no other program loads such a model; PL_SHAPE_FIELDS: there is none. */
+pl_shape_field pl_shape_stranger(const pl_shape *shape);
+
 /* ---- dimensions ---- */
 
 /* The widths that tensors have, as a function of the shape s. */
@@ -148,8 +213,13 @@ pl_shape_field pl_shape_not_gpt2(const pl_shape *shape);
     X(C, s->C)                                                                 \
     X(H, s->H)                                                                 \
     X(A, s->A)                                                                 \
-    X(QKV, 3 * s->A)                                                           \
-    X(MLP, 4 * s->C)                                                           \
+    X(D, s->D)                                                                 \
+    X(KV, s->KV * s->D) /* keys, or values */                                  \
+    X(QKV, s->A + 2 * s->KV * s->D)                                            \
+    X(HEADS, s->H + s->KV) /* that qk_norm keeps a number of */                \
+    X(MLP, s->F)                                                               \
+    X(GATE, s->mlp == PL_MLP_SWIGLU ? s->F : 0)                                \
+    X(FC, s->mlp == PL_MLP_SWIGLU ? 2 * s->F : s->F)                           \
     X(STATS, s->norm == PL_NORM_RMS ? 1 : 2) /* that a norm keeps of a row */
 
 typedef enum pl_dim {

@@ -25,6 +25,7 @@
     X(PL_CLASS_MOMENT, "moments", 1)                                           \
     X(PL_CLASS_CONTROL, "control", 1)                                          \
     X(PL_CLASS_PACKING, "packing", 1)                                          \
+    X(PL_CLASS_ROTARY, "rotary table", 1)                                      \
     X(PL_CLASS_SAVED, "saved activations", 0)                                  \
     X(PL_CLASS_TRANSIENT, "transient", 0)                                      \
     X(PL_CLASS_TOKENS, "tokens", 0)                                            \

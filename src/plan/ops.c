@@ -73,7 +73,7 @@ double pl_step_work(const pl_step *step)
 {
     const double rows = (double)step->rows, cols = (double)step->cols,
                  inner = (double)step->inner, T = (double)step->T,
-                 heads = (double)step->heads;
+                 heads = (double)step->heads, kv = (double)step->kv;
     switch (step->op) {
 #define WORK(id, text, uses, may_have, work, rate)                             \
     case PL_OP_##id:                                                           \
@@ -88,7 +88,7 @@ double pl_step_work(const pl_step *step)
 size_t pl_step_elements(const pl_step *step, int arg)
 {
     const size_t rows = step->rows, cols = step->cols, inner = step->inner,
-                 heads = step->heads, first = step->first,
+                 heads = step->heads, kv = step->kv, first = step->first,
                  T = step->T ? step->T : 1;
     PL_CHECK(arg >= 0 && arg < pl_op_of(step->op)->n_args);
     switch (step->op) {
@@ -120,9 +120,12 @@ const char *pl_step_wrong(const pl_step *step)
         { PL_INNER, "inner", step->inner, 0 },
         { PL_T, "T", step->T, 0 },
         { PL_HEADS, "heads", step->heads, 0 },
+        { PL_KV, "kv", step->kv, 0 },
         { PL_FIRST, "first", step->first, 1 },
         { PL_TENSOR, "tensor", step->tensor, 1 },
         { PL_DROPOUT, "dropout", step->site || step->dropout > 0.0, 1 },
+        { PL_EPS, "eps", step->eps > 0.0, step->op == PL_OP_QK },
+        { PL_CAP, "cap", step->cap > 0.0, 1 },
     };
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {
         int used = (info->constants & constants[i].bit) != 0;

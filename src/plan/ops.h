@@ -23,16 +23,20 @@ typedef enum pl_access {
 typedef enum pl_need { PL_NEEDED, PL_OPTIONAL } pl_need;
 
 /* The constants of a step. A step of an op that uses one has it, and it is not
- * 0; but the last three may be. What an op doesn't use is 0. */
+ * 0; but FIRST, TENSOR, DROPOUT and CAP may be, and EPS where there is no norm
+ * in the step. What an op doesn't use is 0. */
 enum {
     PL_ROWS = 1, /* rows that the step covers, or elements of a tensor */
     PL_COLS = 2,
     PL_INNER = 4, /* a product's sum; in attention, the width of a head */
     PL_T = 8,     /* rows of one sequence */
     PL_HEADS = 16,
-    PL_FIRST = 32,   /* the first row in the batch, or element of the tensor */
-    PL_TENSOR = 64,  /* the number of the tensor, the same in every plan */
-    PL_DROPOUT = 128 /* site and dropout */
+    PL_FIRST = 32,    /* the first row in the batch, or element of the tensor */
+    PL_TENSOR = 64,   /* the number of the tensor, the same in every plan */
+    PL_DROPOUT = 128, /* site and dropout */
+    PL_KV = 256,      /* heads of keys and values; `heads` are the queries' */
+    PL_EPS = 512,     /* that a norm adds to a mean square */
+    PL_CAP = 1024,    /* of logits; 0: none */
 };
 
 /* Bits of pl_step.flags. */
@@ -49,9 +53,13 @@ enum {
     PL_STEP_GELU = 128,       /* y itself becomes GELU(y) */
     PL_STEP_LOGIT_ROWS = 256, /* as many rows as controls want logits of, the
                                * last of x's */
+    PL_STEP_RELU2 = 512,      /* any GELU: relu2 in its place */
+    PL_STEP_OUT_IN = 1024,    /* a MATMUL's weights are stored [cols, inner], a
+                               * MATMUL_T's [inner, cols] */
+    PL_STEP_ACTIVATION = PL_STEP_GELU_TANH | PL_STEP_RELU2,
     /* what a product with weights may have */
-    PL_STEP_PRODUCT = PL_STEP_GELU_TANH | PL_STEP_ROUND_BF16 |
-                      PL_STEP_ROUND_F16,
+    PL_STEP_PRODUCT = PL_STEP_ACTIVATION | PL_STEP_ROUND_BF16 |
+                      PL_STEP_ROUND_F16 | PL_STEP_OUT_IN,
 };
 
 /* Sets of dtypes that an argument may have. */
@@ -86,12 +94,12 @@ enum { PL_OUTCOME_BYTES = 12 };
       rows * cols, 1.0e9)                                                      \
     X(EMBED_BWD, "embed.bwd", PL_ROWS | PL_COLS | PL_T | PL_DROPOUT, 0,        \
       rows * cols, 0.5e9)                                                      \
-    X(LAYERNORM, "layernorm", PL_ROWS | PL_COLS,                               \
+    X(LAYERNORM, "layernorm", PL_ROWS | PL_COLS | PL_EPS,                      \
       PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW | PL_STEP_LOGIT_ROWS, rows * cols,   \
       1.2e9)                                                                   \
     X(LAYERNORM_BWD, "layernorm.bwd", PL_ROWS | PL_COLS, 0, rows * cols,       \
       0.5e9)                                                                   \
-    X(RMSNORM, "rmsnorm", PL_ROWS | PL_COLS,                                   \
+    X(RMSNORM, "rmsnorm", PL_ROWS | PL_COLS | PL_EPS,                          \
       PL_STEP_RUN_ROWS | PL_STEP_LAST_ROW | PL_STEP_LOGIT_ROWS, rows * cols,   \
       1.6e9)                                                                   \
     X(RMSNORM_BWD, "rmsnorm.bwd", PL_ROWS | PL_COLS, 0, rows * cols, 0.6e9)    \
@@ -104,24 +112,36 @@ enum { PL_OUTCOME_BYTES = 12 };
     X(MATMUL_DW, "matmul.dw", PL_ROWS | PL_COLS | PL_INNER,                    \
       PL_STEP_ROUND_BF16 | PL_STEP_ROUND_F16, 2.0 * rows * cols * inner, 80e9) \
     X(COLUMN_SUM, "column.sum", PL_ROWS | PL_COLS, 0, rows * cols, 2.0e9)      \
+    X(QK, "qk", PL_ROWS | PL_T | PL_HEADS | PL_KV | PL_INNER | PL_EPS,         \
+      PL_STEP_RUN_ROWS, rows * (heads + kv) * inner, 1.2e9)                    \
+    X(QK_BWD, "qk.bwd", PL_ROWS | PL_T | PL_HEADS | PL_KV | PL_INNER, 0,       \
+      rows * (heads + kv) * inner, 0.8e9)                                      \
+    X(QK_DW, "qk.dw", PL_ROWS | PL_T | PL_HEADS | PL_KV | PL_INNER, 0,         \
+      rows * (heads + kv) * inner, 1.0e9)                                      \
     X(ATTENTION, "attention",                                                  \
-      PL_ROWS | PL_T | PL_HEADS | PL_INNER | PL_DROPOUT, 0,                    \
+      PL_ROWS | PL_T | PL_HEADS | PL_KV | PL_INNER | PL_DROPOUT, 0,            \
       2.0 * rows * T * heads * inner, 40e9)                                    \
     X(ATTENTION_BWD, "attention.bwd",                                          \
-      PL_ROWS | PL_T | PL_HEADS | PL_INNER | PL_DROPOUT, 0,                    \
+      PL_ROWS | PL_T | PL_HEADS | PL_KV | PL_INNER | PL_DROPOUT, 0,            \
       5.0 * rows * T * heads * inner, 50e9)                                    \
-    X(CACHE_APPEND, "cache.append", PL_ROWS | PL_T | PL_HEADS | PL_INNER,      \
-      PL_STEP_RUN_ROWS, rows * heads * inner, 2.0e9)                           \
+    X(CACHE_APPEND, "cache.append",                                            \
+      PL_ROWS | PL_T | PL_HEADS | PL_KV | PL_INNER, PL_STEP_RUN_ROWS,          \
+      rows * kv * inner, 2.0e9)                                                \
     X(ATTENTION_CACHED, "attention.cached",                                    \
-      PL_ROWS | PL_T | PL_HEADS | PL_INNER, PL_STEP_RUN_ROWS,                  \
+      PL_ROWS | PL_T | PL_HEADS | PL_KV | PL_INNER, PL_STEP_RUN_ROWS,          \
       2.0 * rows * T * heads * inner, 10e9)                                    \
-    X(GELU, "gelu", PL_ROWS | PL_COLS, PL_STEP_RUN_ROWS | PL_STEP_GELU_TANH,   \
+    X(GELU, "gelu", PL_ROWS | PL_COLS, PL_STEP_RUN_ROWS | PL_STEP_ACTIVATION,  \
+      rows * cols, 0.8e9)                                                      \
+    X(GLU, "glu", PL_ROWS | PL_COLS, PL_STEP_RUN_ROWS, rows * cols, 0.8e9)     \
+    X(GLU_BWD, "glu.bwd", PL_ROWS | PL_COLS, 0, rows * cols, 0.5e9)            \
+    X(SOFTCAP, "softcap", PL_ROWS | PL_COLS | PL_CAP, PL_STEP_LOGIT_ROWS,      \
       rows * cols, 0.8e9)                                                      \
     X(DROP, "drop", PL_ROWS | PL_COLS | PL_T | PL_DROPOUT, 0, rows * cols,     \
       1.0e9)                                                                   \
     X(CARRY, "carry", PL_ROWS | PL_COLS | PL_T, 0, rows * cols, 2.0e9)         \
-    X(CROSS_ENTROPY, "cross.entropy", PL_ROWS | PL_COLS | PL_T | PL_FIRST,     \
-      PL_STEP_GRADIENT, rows * cols, 0.6e9)                                    \
+    X(CROSS_ENTROPY, "cross.entropy",                                          \
+      PL_ROWS | PL_COLS | PL_T | PL_FIRST | PL_CAP, PL_STEP_GRADIENT,          \
+      rows * cols, 0.6e9)                                                      \
     X(LOSS_SUM, "loss.sum", PL_ROWS | PL_T, 0, rows, 1.0e9)                    \
     X(SUMSQ, "sumsq", PL_ROWS, 0, rows, 2.5e9)                                 \
     X(CLIP, "clip", PL_ROWS, 0, rows, 1.0e9)                                   \
@@ -140,12 +160,12 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(EMBED, X, "x", PL_WRITE, PL_NEEDED, PL_IS_F32, (rows * cols))            \
     A(EMBED, TOKENS, "tokens", PL_READ, PL_NEEDED, PL_IS_TOKEN, rows)          \
     A(EMBED, WTE, "wte", PL_READ, PL_NEEDED, PL_IS_WEIGHT, cols)               \
-    A(EMBED, WPE, "wpe", PL_READ, PL_NEEDED, PL_IS_WEIGHT, (T * cols))         \
+    A(EMBED, WPE, "wpe", PL_READ, PL_OPTIONAL, PL_IS_WEIGHT, (T * cols))       \
     A(EMBED, POSITIONS, "positions", PL_READ, PL_OPTIONAL, PL_IS_TOKEN, 1)
 
 #define PL_ARGS_EMBED_BWD(A)                                                   \
     A(EMBED_BWD, DWTE, "dwte", PL_UPDATE, PL_NEEDED, PL_IS_F32, cols)          \
-    A(EMBED_BWD, DWPE, "dwpe", PL_UPDATE, PL_NEEDED, PL_IS_F32, (T * cols))    \
+    A(EMBED_BWD, DWPE, "dwpe", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, (T * cols))  \
     A(EMBED_BWD, DX, "dx", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))       \
     A(EMBED_BWD, TOKENS, "tokens", PL_READ, PL_NEEDED, PL_IS_TOKEN, rows)
 
@@ -216,21 +236,55 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(COLUMN_SUM, SUM, "sum", PL_UPDATE, PL_NEEDED, PL_IS_F32, cols)           \
     A(COLUMN_SUM, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
 
+/* y = the heads of queries and keys of x, normed and rotated, and its values;
+ * without x in place of y, rotated alone. */
+#define PL_ARGS_QK(A)                                                          \
+    A(QK, Y, "y", PL_WRITE | PL_UPDATE, PL_NEEDED, PL_IS_STORED,               \
+      rows * (heads + 2 * kv) * inner)                                         \
+    A(QK, X, "x", PL_READ, PL_OPTIONAL, PL_IS_STORED,                          \
+      rows *(heads + 2 * kv) * inner)                                          \
+    A(QK, RSTD, "rstd", PL_WRITE, PL_OPTIONAL, PL_IS_F32, rows *(heads + kv))  \
+    A(QK, TABLE, "table", PL_READ, PL_OPTIONAL, PL_IS_F32, (T * inner))        \
+    A(QK, Q_WEIGHT, "q_weight", PL_READ, PL_OPTIONAL, PL_IS_F32, inner)        \
+    A(QK, K_WEIGHT, "k_weight", PL_READ, PL_OPTIONAL, PL_IS_F32, inner)        \
+    A(QK, POSITIONS, "positions", PL_READ, PL_OPTIONAL, PL_IS_TOKEN, 1)
+
+#define PL_ARGS_QK_BWD(A)                                                      \
+    A(QK_BWD, D, "d", PL_UPDATE, PL_NEEDED, PL_IS_STORED,                      \
+      rows *(heads + 2 * kv) * inner)                                          \
+    A(QK_BWD, X, "x", PL_READ, PL_OPTIONAL, PL_IS_STORED,                      \
+      rows *(heads + 2 * kv) * inner)                                          \
+    A(QK_BWD, RSTD, "rstd", PL_READ, PL_OPTIONAL, PL_IS_F32,                   \
+      rows *(heads + kv))                                                      \
+    A(QK_BWD, TABLE, "table", PL_READ, PL_OPTIONAL, PL_IS_F32, (T * inner))    \
+    A(QK_BWD, Q_WEIGHT, "q_weight", PL_READ, PL_OPTIONAL, PL_IS_F32, inner)    \
+    A(QK_BWD, K_WEIGHT, "k_weight", PL_READ, PL_OPTIONAL, PL_IS_F32, inner)
+
+#define PL_ARGS_QK_DW(A)                                                       \
+    A(QK_DW, DQ_WEIGHT, "dq_weight", PL_UPDATE, PL_NEEDED, PL_IS_F32, inner)   \
+    A(QK_DW, DK_WEIGHT, "dk_weight", PL_UPDATE, PL_NEEDED, PL_IS_F32, inner)   \
+    A(QK_DW, D, "d", PL_READ, PL_NEEDED, PL_IS_STORED,                         \
+      rows *(heads + 2 * kv) * inner)                                          \
+    A(QK_DW, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED,                         \
+      rows *(heads + 2 * kv) * inner)                                          \
+    A(QK_DW, RSTD, "rstd", PL_READ, PL_NEEDED, PL_IS_F32, rows *(heads + kv))  \
+    A(QK_DW, TABLE, "table", PL_READ, PL_OPTIONAL, PL_IS_F32, (T * inner))
+
 #define PL_ARGS_ATTENTION(A)                                                   \
     A(ATTENTION, ATT, "att", PL_WRITE, PL_NEEDED, PL_IS_STORED,                \
       (rows * heads * inner))                                                  \
     A(ATTENTION, LSE, "lse", PL_WRITE, PL_NEEDED, PL_IS_F32, (rows * heads))   \
     A(ATTENTION, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,                 \
-      3 * rows * heads * inner)                                                \
+      rows *(heads + 2 * kv) * inner)                                          \
     A(ATTENTION, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL, PL_IS_F32, 1)
 
 #define PL_ARGS_ATTENTION_BWD(A)                                               \
     A(ATTENTION_BWD, DQKV, "dqkv", PL_WRITE, PL_NEEDED, PL_IS_STORED,          \
-      3 * rows * heads * inner)                                                \
+      rows *(heads + 2 * kv) * inner)                                          \
     A(ATTENTION_BWD, DATT, "datt", PL_READ, PL_NEEDED, PL_IS_STORED,           \
       (rows * heads * inner))                                                  \
     A(ATTENTION_BWD, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,             \
-      3 * rows * heads * inner)                                                \
+      rows *(heads + 2 * kv) * inner)                                          \
     A(ATTENTION_BWD, ATT, "att", PL_READ, PL_NEEDED, PL_IS_STORED,             \
       (rows * heads * inner))                                                  \
     A(ATTENTION_BWD, LSE, "lse", PL_READ, PL_NEEDED, PL_IS_F32,                \
@@ -243,9 +297,9 @@ enum { PL_OUTCOME_BYTES = 12 };
  * its own position. */
 #define PL_ARGS_CACHE_APPEND(A)                                                \
     A(CACHE_APPEND, CACHE, "cache", PL_UPDATE, PL_NEEDED, PL_IS_STORED,        \
-      2 * T * heads * inner)                                                   \
+      2 * T * kv * inner)                                                      \
     A(CACHE_APPEND, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,              \
-      3 * rows * heads * inner)                                                \
+      rows *(heads + 2 * kv) * inner)                                          \
     A(CACHE_APPEND, POSITIONS, "positions", PL_READ, PL_OPTIONAL, PL_IS_TOKEN, \
       1)
 
@@ -253,9 +307,9 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ATTENTION_CACHED, ATT, "att", PL_WRITE, PL_NEEDED, PL_IS_STORED,         \
       (rows * heads * inner))                                                  \
     A(ATTENTION_CACHED, QKV, "qkv", PL_READ, PL_NEEDED, PL_IS_STORED,          \
-      3 * rows * heads * inner)                                                \
+      rows *(heads + 2 * kv) * inner)                                          \
     A(ATTENTION_CACHED, CACHE, "cache", PL_READ, PL_NEEDED, PL_IS_STORED,      \
-      2 * T * heads * inner)                                                   \
+      2 * T * kv * inner)                                                      \
     A(ATTENTION_CACHED, SCRATCH, "scratch", PL_SCRATCH, PL_OPTIONAL,           \
       PL_IS_F32, 1)                                                            \
     A(ATTENTION_CACHED, POSITIONS, "positions", PL_READ, PL_OPTIONAL,          \
@@ -264,6 +318,19 @@ enum { PL_OUTCOME_BYTES = 12 };
 #define PL_ARGS_GELU(A)                                                        \
     A(GELU, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))          \
     A(GELU, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
+
+/* x[rows, 2 * cols]: a gate and what it is multiplied with. */
+#define PL_ARGS_GLU(A)                                                         \
+    A(GLU, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))           \
+    A(GLU, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, 2 * rows * cols)
+
+/* x becomes its own gradient. */
+#define PL_ARGS_GLU_BWD(A)                                                     \
+    A(GLU_BWD, X, "x", PL_UPDATE, PL_NEEDED, PL_IS_STORED, 2 * rows * cols)    \
+    A(GLU_BWD, DY, "dy", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
+
+#define PL_ARGS_SOFTCAP(A)                                                     \
+    A(SOFTCAP, X, "x", PL_UPDATE, PL_NEEDED, PL_IS_F32, (rows * cols))
 
 #define PL_ARGS_DROP(A)                                                        \
     A(DROP, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))          \
@@ -371,12 +438,12 @@ typedef struct pl_arg {
 
 typedef struct pl_step {
     pl_op op;
-    pl_arg args[PL_MAX_ARGS];                          /* by PL_ARG_<op>_<id> */
-    size_t rows, cols, inner, T, heads, first, tensor; /* constants */
-    int layer;                                         /* -1: none */
+    pl_arg args[PL_MAX_ARGS]; /* by PL_ARG_<op>_<id> */
+    size_t rows, cols, inner, T, heads, kv, first, tensor; /* constants */
+    int layer;                                             /* -1: none */
     unsigned site; /* dropout's, where there is one */
     unsigned flags;
-    double dropout;
+    double dropout, eps, cap;
 } pl_step;
 
 /* A step of `op` without arguments and constants. */

@@ -46,7 +46,10 @@ static pl_status read_tensor(void *context, size_t i, size_t at, void *out,
     const kept *k = context;
     pl_tensors_row row = pl_tensors_at(k->gpt, k->file, i);
     if (row.buffer != PL_NO_BUFFER)
-        return pl_device_read(k->device, row.buffer, at, out, bytes, err);
+        return pl_device_read(
+            k->device, row.buffer,
+            row.first * pl_tensor_dtype_bytes(row.info.dtype) + at, out, bytes,
+            err);
     memset(out, 0, bytes);
     return PL_OK;
 }

@@ -1,8 +1,9 @@
 /* checkpoint.h: a run as a folder, written whole or not at all.
  *
- *   model.safetensors      weights, in Hugging Face's GPT-2 names and layout;
- *                          a model without biases has zeros there, since that
- *                          format knows no other way
+ *   model.safetensors      weights, in the names and the layout that Hugging
+ *                          Face's models of the family have; a GPT-2 without
+ *                          biases has zeros there, since that format knows no
+ *                          other way
  *   config.json            for programs that load GPT-2 from a folder
  *   generation_config.json  likewise
  *   tokenizer.json, tokenizer_config.json, meta.json

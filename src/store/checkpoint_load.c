@@ -59,6 +59,7 @@ static pl_status load_tensor(pl_run *run, const pl_safetensors *st,
                              const pl_tensor_info *info,
                              const pl_tensors_row *row, pl_error *err)
 {
+    const size_t first = row->first * pl_tensor_dtype_bytes(info->dtype);
     pl_status status = PL_OK;
     for (uint64_t at = 0; at < info->bytes && !status;) {
         uint64_t left = info->bytes - at;
@@ -68,11 +69,12 @@ static pl_status load_tensor(pl_run *run, const pl_safetensors *st,
         if (!status && info->dtype == PL_TENSOR_BF16)
             round_again(run->stage, bytes);
         if (!status)
-            status = pl_device_write(run->device, row->buffer, (size_t)at,
-                                     run->stage, bytes, err);
+            status = pl_device_write(run->device, row->buffer,
+                                     first + (size_t)at, run->stage, bytes,
+                                     err);
         if (!status && row->is_weight && info->dtype == PL_TENSOR_F32)
             status = pl_run_write_copy(run, row->slot,
-                                       (size_t)at / sizeof(float),
+                                       (first + (size_t)at) / sizeof(float),
                                        bytes / sizeof(float), err);
         at += bytes;
     }

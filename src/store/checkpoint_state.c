@@ -35,7 +35,7 @@ static void put_config(pl_json_text *j, const pl_config *config)
     pl_json_text_open(j, "set", '[');
     for (int key = 0; key < PL_KEY_COUNT; key++)
         if (pl_key_is_kept((pl_key)key) &&
-            config->origin[key].source != PL_FROM_DEFAULT)
+            pl_config_was_set(config, (pl_key)key))
             pl_json_text_string(j, NULL, pl_key_row((pl_key)key)->name);
     pl_json_text_close(j, ']');
 }
@@ -94,8 +94,12 @@ static pl_status want_model(const json_t *root, pl_shape *shape,
     for (int i = 0; i < PL_SHAPE_FIELDS && !status; i++)
         status = pl_shape_json_read(model, shape, (pl_shape_field)i,
                                     PL_IN_STATE, path, err);
-    shape->A = shape->H * shape->D;
-    return status;
+    if (status)
+        return status;
+    pl_shape_complete(shape);
+    const char *wrong = pl_shape_wrong(shape);
+    return wrong ? pl_fail(err, PL_E_FORMAT, "%s: \"model\": %s", path, wrong)
+                 : PL_OK;
 }
 
 static pl_status want_scaler(const json_t *root, pl_scaler *scaler,
@@ -231,11 +235,6 @@ static pl_status read_values(pl_config *config, const json_t *root,
     return status;
 }
 
-static void call_default(pl_config *config, pl_key key)
-{
-    config->origin[key] = (pl_config_origin){ .source = PL_FROM_DEFAULT };
-}
-
 /* Where nothing says what was set: what has its default's value counts as one.
  * Who set it to that gets a default's freedom, which changes no bit. */
 static void guess_origins(pl_config *config)
@@ -246,7 +245,7 @@ static void guess_origins(pl_config *config)
         pl_config_value_text(config, (pl_key)key, had, sizeof had);
         pl_config_value_text(&standard, (pl_key)key, own, sizeof own);
         if (strcmp(had, own) == 0)
-            call_default(config, (pl_key)key);
+            pl_config_call_default(config, (pl_key)key);
     }
 }
 
@@ -274,7 +273,7 @@ static pl_status read_origins(pl_config *config, const json_t *root,
     }
     for (int key = 0; key < PL_KEY_COUNT; key++)
         if (!set[key])
-            call_default(config, (pl_key)key);
+            pl_config_call_default(config, (pl_key)key);
     return PL_OK;
 }
 

@@ -111,9 +111,11 @@ static pl_status put_all(pl_convert *c, pl_gguf_writer *writer,
     put_keys(c, writer, type);
     pl_status status = pl_vocab_put(writer, c->weights, c->log, err);
     for (size_t slot = 0; slot < slots; slot++)
-        pl_gguf_put_tensor(writer, &tensors[slot]);
+        if (tensors[slot].rank > 0)
+            pl_gguf_put_tensor(writer, &tensors[slot]);
     for (size_t slot = 0; slot < slots && !status; slot++)
-        status = put_data(c, writer, slot, &tensors[slot], err);
+        if (tensors[slot].rank > 0)
+            status = put_data(c, writer, slot, &tensors[slot], err);
     return status;
 }
 
@@ -134,6 +136,10 @@ pl_status pl_convert_to_gguf(pl_convert *convert, const char *path,
     if (!status)
         status = pl_path_add(fresh, path, ".tmp", err);
     for (size_t slot = 0; slot < slots && !status; slot++) {
+        const pl_param param = pl_param_at(&convert->weights->shape, slot);
+        tensors[slot] = (pl_gguf_tensor){ .rank = 0 }; /* none: no GPT-2's */
+        if (!pl_param_is_written(&convert->weights->shape, &param))
+            continue;
         tensors[slot] = describe(convert, slot, type);
         bytes += tensor_bytes(&tensors[slot]);
     }

@@ -65,7 +65,8 @@ static pl_status check_type(const json_t *root, const char *name, pl_error *err)
 static pl_status check_fixed(const json_t *root, const pl_shape *shape,
                              const char *name, pl_error *err)
 {
-    if (!is_number(root, "n_inner", (double)pl_dim_size(shape, PL_DIM_MLP)))
+    if (!is_ours(root) &&
+        !is_number(root, "n_inner", (double)pl_shape_hidden(shape)))
         return refuse(name, "n_inner", "null or 4 x n_embd", err);
     if (!is_flag(root, "scale_attn_weights", 1))
         return refuse(name, "scale_attn_weights", "true", err);
@@ -96,13 +97,14 @@ static pl_status read_heads(pl_shape *shape, const json_t *root,
                 "%s: \"n_head\" %zu does not divide \"n_embd\" %zu", name,
                 shape->H, shape->C);
     }
-    shape->A = shape->H * shape->D;
+    pl_shape_complete(shape);
     if (!status && shape->A > (size_t)1 << 28)
         status = pl_fail(err, PL_E_UNSUPPORTED,
                          "%s: attention %zu wide is more than this program "
                          "counts on",
                          name, shape->A);
-    return status;
+    const char *wrong = status ? NULL : pl_shape_wrong(shape);
+    return wrong ? pl_fail(err, PL_E_FORMAT, "%s: %s", name, wrong) : status;
 }
 
 static pl_status read_shape(pl_shape *shape, const json_t *root,
@@ -139,9 +141,7 @@ static pl_status read_root(pl_gpt2_config *config, const json_t *root,
     pl_shape *shape = &config->shape;
     *config = (pl_gpt2_config){ .end_token = -1 };
     pl_status status = read_shape(shape, root, name, err);
-    if (!status)
-        status = read_part(root, "layer_norm_epsilon", 1e-5, &config->epsilon,
-                           name, err);
+    config->epsilon = shape->norm_eps;
     if (!status)
         status = read_part(root, "resid_pdrop", PL_GPT2_DROPOUT,
                            &config->dropout, name, err);
@@ -219,9 +219,10 @@ static void put_shape(pl_json_text *j, const pl_shape *s)
         pl_shape_field field = (pl_shape_field)i;
         const pl_shape_entry *entry = &pl_shape_row(field)->in[PL_IN_HF];
         const int own = strncmp(entry->name, "plimsoll_", 9) == 0,
-                  unsaid = own &&
-                           pl_shape_get(s, field) == (size_t)entry->absent;
-        if (!unsaid && !(field == PL_SHAPE_D && is_gpt2))
+                  unsaid = own && (pl_shape_is_derived(s, field) ||
+                                   pl_shape_number(s, field) == entry->absent);
+        if (!unsaid && field != PL_SHAPE_norm_eps && /* below, as it is read */
+            !(field == PL_SHAPE_D && is_gpt2))
             pl_shape_json_put(j, s, field, PL_IN_HF);
     }
 }

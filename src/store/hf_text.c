@@ -20,7 +20,7 @@ pl_status pl_hf_config_text(pl_run *run, size_t *bytes, pl_error *err)
 {
     const pl_gpt2_config config = {
         .shape = run->shape,
-        .epsilon = 1e-5,
+        .epsilon = run->shape.norm_eps,
         .dropout = run->config->dropout,
         .end_token = end_token(run),
         .dtype = run->gpt.layout.weights == PL_BF16 ? "bfloat16" : "float32",

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "store/gpt2_config.h"
 
-#include <math.h>
 #include <string.h>
 
 pl_status pl_pretrained_shape(pl_shape *shape, const char *folder,
@@ -24,11 +23,6 @@ pl_status pl_pretrained_shape(pl_shape *shape, const char *folder,
         status = pl_gpt2_config_read(&config, folder, heap, err);
     if (status)
         return status;
-    if (fabs(config.epsilon - 1e-5) > 1e-9)
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s/config.json: \"layer_norm_epsilon\" is %g: "
-                       "Plimsoll computes with 1e-05",
-                       folder, config.epsilon);
     *shape = config.shape;
     return PL_OK;
 }
@@ -47,7 +41,7 @@ static pl_status set(const applying *a, pl_key key, pl_value value,
 {
     char before[PL_VALUE_BRIEF_BYTES], after[PL_VALUE_BRIEF_BYTES];
     pl_value old = pl_config_get(a->config, key);
-    const int was_set = a->config->origin[key].source != PL_FROM_DEFAULT;
+    const int was_set = pl_config_was_set(a->config, key);
     pl_value_brief(&old, before);
     pl_value_brief(&value, after);
     if (was_set && strcmp(before, after) != 0)
@@ -61,8 +55,7 @@ static pl_status set_block_size(const applying *a, const pl_shape *shape,
                                 pl_error *err)
 {
     const pl_config *config = a->config;
-    const int was_set = config->origin[PL_KEY_block_size].source !=
-                        PL_FROM_DEFAULT;
+    const int was_set = pl_config_was_set(config, PL_KEY_block_size);
     if (was_set && (size_t)config->block_size <= shape->T)
         return PL_OK;
     if (was_set)
@@ -86,7 +79,7 @@ pl_status pl_pretrained_apply_shape(pl_config *config, const pl_shape *shape,
     a.origin.line = a.origin.column = 1;
     for (int i = 0; i < PL_SHAPE_FIELDS && !status; i++) {
         pl_shape_field field = (pl_shape_field)i;
-        const int derived = field == PL_SHAPE_D && shape->A == shape->C;
+        const int derived = pl_shape_is_derived(shape, field);
         if (field != PL_SHAPE_T)
             status = set(
                 &a, pl_shape_row(field)->key,
@@ -129,10 +122,12 @@ int pl_pretrained_known(pl_shape *shape, const char *name)
                                  .C = known[i].C,
                                  .V = 50257,
                                  .T = 1024,
-                                 .A = known[i].C,
+                                 .norm_eps = 1e-5,
+                                 .rope_theta = 10000.0,
                                  .bias = PL_BIAS_ALL,
                                  .activation = PL_ACT_GELU_TANH,
                                  .head = PL_HEAD_TIED };
+            pl_shape_complete(shape);
             return 1;
         }
     return 0;

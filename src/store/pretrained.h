@@ -63,6 +63,7 @@ typedef struct pl_pretrained_tensor {
  * (of positions there may be more). */
 PL_MUST_CHECK pl_status pl_pretrained_find(const pl_pretrained *pretrained,
                                            const pl_shape *shape, size_t slot,
+                                           size_t piece,
                                            pl_pretrained_tensor *out,
                                            pl_error *err);
 

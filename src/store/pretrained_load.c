@@ -154,11 +154,12 @@ static int is_float(pl_tensor_dtype dtype)
 }
 
 pl_status pl_pretrained_find(const pl_pretrained *p, const pl_shape *shape,
-                             size_t slot, pl_pretrained_tensor *out,
-                             pl_error *err)
+                             size_t slot, size_t piece,
+                             pl_pretrained_tensor *out, pl_error *err)
 {
-    pl_param param = pl_param_at(shape, slot);
-    pl_param_name name = pl_param_name_of(&param);
+    const pl_param param = pl_param_at(shape, slot);
+    const pl_param_piece own = pl_param_piece_at(shape, &param, piece);
+    const pl_param_name name = own.name;
     found f = find(p, name.text);
     if (!f.info)
         return pl_fail(err, PL_E_FORMAT, "%s: tensor %s is missing",
@@ -166,12 +167,12 @@ pl_status pl_pretrained_find(const pl_pretrained *p, const pl_shape *shape,
     size_t rank = param.is_2d ? 2 : 1;
     size_t rows = f.info->rank > 0 ? f.info->dims[0] : 0,
            cols = f.info->rank > 1 ? f.info->dims[1] : 1;
-    int enough = param.kind == PL_WPE ? rows >= param.rows : rows == param.rows;
-    if (f.info->rank != rank || !enough || cols != param.cols)
+    int enough = param.kind == PL_WPE ? rows >= own.rows : rows == own.rows;
+    if (f.info->rank != rank || !enough || cols != own.cols)
         return pl_fail(err, PL_E_FORMAT,
                        "%s: tensor %s: expected %zu x %zu, found %zu x %zu",
-                       f.st->file.path, f.info->name, param.rows, param.cols,
-                       rows, cols);
+                       f.st->file.path, f.info->name, own.rows, own.cols, rows,
+                       cols);
     if (!is_float(f.info->dtype))
         return pl_fail(err, PL_E_FORMAT,
                        "%s: tensor %s is %s, expected F32, F16, BF16 or F64",
@@ -181,27 +182,29 @@ pl_status pl_pretrained_find(const pl_pretrained *p, const pl_shape *shape,
     return PL_OK;
 }
 
-static pl_status untied(const found *head, pl_error *err)
+static pl_status untied(const found *head, const found *wte, pl_error *err)
 {
     return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: lm_head.weight is not transformer.wte.weight, but "
+                   "%s: lm_head.weight is not %s, but "
                    "config.json says that they are one: if the head was "
                    "trained apart from the embedding, set "
                    "\"tie_word_embeddings\" to false there",
-                   head->st->file.path);
+                   head->st->file.path, wte->info->name);
 }
 
 pl_status pl_pretrained_check_head(const pl_pretrained *p,
                                    const pl_shape *shape, pl_error *err)
 {
-    found wte = find(p, "transformer.wte.weight"),
+    const pl_param tokens = pl_param_at(shape,
+                                        pl_param_slot(shape, PL_WTE, -1));
+    found wte = find(p, pl_param_name_of(&tokens).text),
           head = find_name(p, "lm_head.weight");
     char *memory;
     if (shape->head == PL_HEAD_OWN || !head.info || !wte.info)
         return PL_OK;
     if (head.info->dtype != wte.info->dtype ||
         head.info->bytes != wte.info->bytes)
-        return untied(&head, err);
+        return untied(&head, &wte, err);
     pl_heap scratch = pl_heap_make(2 * COMPARE_BYTES + PL_ARENA_ALIGN);
     pl_status status = pl_heap_take(&scratch, &memory, 2, COMPARE_BYTES, err);
     for (uint64_t at = 0; !status && at < wte.info->bytes;) {
@@ -213,7 +216,7 @@ pl_status pl_pretrained_check_head(const pl_pretrained *p,
             status = pl_safetensors_read(head.st, head.info, at, other, bytes,
                                          err);
         if (!status && memcmp(memory, other, bytes) != 0)
-            status = untied(&head, err);
+            status = untied(&head, &wte, err);
         at += bytes;
     }
     pl_heap_close(&scratch);
@@ -269,9 +272,12 @@ pl_status pl_pretrained_check(const pl_pretrained *p, const pl_gpt *gpt,
 {
     pl_status status = PL_OK;
     for (size_t i = 0; i < pl_param_slots(&gpt->shape) && !status; i++) {
+        const pl_param param = pl_param_at(&gpt->shape, i);
+        const size_t pieces = pl_param_pieces(&gpt->shape, &param);
         found f;
-        if (gpt->weights[i] != PL_NO_BUFFER)
-            status = pl_pretrained_find(p, &gpt->shape, i, &f, err);
+        for (size_t k = 0; k < pieces && !status; k++)
+            if (gpt->weights[i] != PL_NO_BUFFER)
+                status = pl_pretrained_find(p, &gpt->shape, i, k, &f, err);
     }
     if (!status)
         status = pl_pretrained_check_biases(p, &gpt->shape, err);
@@ -300,16 +306,17 @@ static void widen(char *memory, size_t count, pl_tensor_dtype dtype)
         }
 }
 
-static pl_status load_weight(const pl_pretrained *p, pl_run *run, size_t slot,
-                             pl_error *err)
+static pl_status load_piece(const pl_pretrained *p, pl_run *run, size_t slot,
+                            size_t piece, pl_error *err)
 {
     found f;
-    pl_status status = pl_pretrained_find(p, &run->shape, slot, &f, err);
+    pl_status status = pl_pretrained_find(p, &run->shape, slot, piece, &f, err);
     if (status)
         return status;
-    pl_param param = pl_param_at(&run->shape, slot);
+    const pl_param param = pl_param_at(&run->shape, slot);
+    const pl_param_piece own = pl_param_piece_at(&run->shape, &param, piece);
     size_t size = pl_tensor_dtype_bytes(f.info->dtype),
-           count = param.rows * param.cols,
+           count = own.rows * own.cols,
            most = PL_RUN_STAGE_BYTES / (size > 4 ? size : 4);
     for (size_t at = 0; at < count && !status;) {
         size_t n = count - at < most ? count - at : most;
@@ -318,9 +325,19 @@ static pl_status load_weight(const pl_pretrained *p, pl_run *run, size_t slot,
         if (status)
             return status;
         widen(run->stage, n, f.info->dtype);
-        status = pl_run_write_weights(run, slot, at, n, err);
+        status = pl_run_write_weights(run, slot, own.first + at, n, err);
         at += n;
     }
+    return status;
+}
+
+static pl_status load_weight(const pl_pretrained *p, pl_run *run, size_t slot,
+                             pl_error *err)
+{
+    const pl_param param = pl_param_at(&run->shape, slot);
+    pl_status status = PL_OK;
+    for (size_t k = 0; k < pl_param_pieces(&run->shape, &param) && !status; k++)
+        status = load_piece(p, run, slot, k, err);
     return status;
 }
 

@@ -15,7 +15,7 @@ pl_status pl_resume_same_model(const pl_shape *have, const pl_shape *want,
         char has[PL_VALUE_BRIEF_BYTES], wants[PL_VALUE_BRIEF_BYTES];
         pl_value held = pl_shape_value(have, field),
                  asked = pl_shape_value(want, field);
-        if (pl_shape_get(have, field) == pl_shape_get(want, field))
+        if (pl_shape_number(have, field) == pl_shape_number(want, field))
             continue;
         pl_value_brief(&held, has);
         pl_value_brief(&asked, wants);

@@ -1,5 +1,6 @@
 /* run.c: see run.h. */
 #include "store/run.h"
+#include "model/rotary.h"
 
 #include <math.h>
 
@@ -16,6 +17,24 @@ pl_run pl_run_make(pl_run_purpose purpose, const pl_config *config,
         .outdir = { .folder = PL_FILE_CLOSED, .lock = PL_FILE_CLOSED },
         .metrics = PL_METRICS_CLOSED,
     };
+}
+
+pl_status pl_run_write_rotary(pl_run *run, pl_error *err)
+{
+    const pl_shape *shape = &run->gpt.shape;
+    const size_t count = shape->T * shape->D,
+                 most = PL_RUN_STAGE_BYTES / sizeof(float);
+    pl_status status = PL_OK;
+    if (run->gpt.rotary == PL_NO_BUFFER)
+        return PL_OK;
+    for (size_t at = 0; at < count && !status; at += most) {
+        const size_t some = count - at < most ? count - at : most;
+        pl_rotary_fill(shape, at, some, (float *)(void *)run->stage);
+        status = pl_device_write(run->device, run->gpt.rotary,
+                                 at * sizeof(float), run->stage,
+                                 some * sizeof(float), err);
+    }
+    return status;
 }
 
 /* `count` floats of the stage, rounded, into a buffer of 16-bit elements. */

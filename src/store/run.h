@@ -58,6 +58,9 @@ typedef struct pl_run {
 pl_run pl_run_make(pl_run_purpose purpose, const pl_config *config,
                    const pl_log *log, pl_heap *heap);
 
+/* Fills the table of rotations, if the model has one. */
+PL_MUST_CHECK pl_status pl_run_write_rotary(pl_run *run, pl_error *err);
+
 /* Puts `count` weights from `first` on, which lie in run->stage as float32,
  * where they are kept, and where they are copied to. */
 PL_MUST_CHECK pl_status pl_run_write_weights(pl_run *run, size_t slot,

@@ -20,8 +20,12 @@ void pl_shape_json_put(pl_json_text *j, const pl_shape *shape,
 {
     const pl_shape_info *row = pl_shape_row(field);
     const char *name = row->in[file].name;
-    const size_t value = pl_shape_get(shape, field);
     char word[TEXT_BYTES];
+    if (row->kind == PL_SHAPE_REAL) {
+        pl_json_text_real(j, name, pl_shape_number(shape, field));
+        return;
+    }
+    const size_t value = pl_shape_get(shape, field);
     if (row->kind == PL_SHAPE_SIZE) {
         pl_json_text_whole(j, name, value);
         return;
@@ -78,7 +82,7 @@ static pl_status read_word(const json_t *value, pl_shape *shape,
     char accepted[TEXT_BYTES];
     for (size_t i = 0; word && i < PL_SHAPE_MAX_WORDS && words[i]; i++)
         if (is_among(words[i], word)) {
-            pl_shape_set(shape, field, i);
+            pl_shape_set(shape, field, (double)i);
             return PL_OK;
         }
     if (is_flag)
@@ -105,7 +109,25 @@ static pl_status read_size(const json_t *value, pl_shape *shape,
         return pl_fail(err, PL_E_FORMAT,
                        "%s: \"%s\" must be a whole number from 1 to %.0f", name,
                        row->in[file].name, most);
-    pl_shape_set(shape, field, (size_t)json_integer_value(value));
+    pl_shape_set(shape, field, (double)json_integer_value(value));
+    return PL_OK;
+}
+
+/* In the range of the key; but 0 is none that a norm can add. */
+static pl_status read_real(const json_t *value, pl_shape *shape,
+                           pl_shape_field field, pl_shape_file file,
+                           const char *name, pl_error *err)
+{
+    const pl_shape_info *row = pl_shape_row(field);
+    const double least = pl_key_row(row->key)->min,
+                 most = pl_key_row(row->key)->max,
+                 number = json_number_value(value);
+    if (!json_is_number(value) || !(number >= least && number < most) ||
+        (field == PL_SHAPE_norm_eps && number <= 0.0))
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: \"%s\" must be a number from %g to below %g", name,
+                       row->in[file].name, least, most);
+    pl_shape_set(shape, field, number);
     return PL_OK;
 }
 
@@ -120,9 +142,11 @@ pl_status pl_shape_json_read(const json_t *object, pl_shape *shape,
     if (absent && entry->absent == PL_SHAPE_DERIVED)
         return PL_OK;
     if (absent && entry->absent != PL_SHAPE_NEEDED) {
-        pl_shape_set(shape, field, (size_t)entry->absent);
+        pl_shape_set(shape, field, entry->absent);
         return PL_OK;
     }
+    if (row->kind == PL_SHAPE_REAL)
+        return read_real(value, shape, field, file, name, err);
     return row->kind == PL_SHAPE_SIZE
                ? read_size(value, shape, field, file, name, err)
                : read_word(value, shape, field, file, name, err);

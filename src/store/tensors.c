@@ -7,17 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The sets of a run that are kept, in the order of their files. */
+/* The sets of a run that are kept, in the order of their files. Weights are the
+ * pieces that others know; moments are as they are here. */
 static const struct {
     pl_tensors_file file;
     const char *prefix;
-    size_t set; /* offset of the list of buffers in pl_gpt */
+    size_t set;    /* offset of the list of buffers in pl_gpt */
+    size_t pieces; /* rows for each slot */
 } sets[] = {
-    { PL_TENSORS_MODEL, "", offsetof(pl_gpt, weights) },
-    { PL_TENSORS_OPTIMIZER, "m.", offsetof(pl_gpt, m) },
-    { PL_TENSORS_OPTIMIZER, "v.", offsetof(pl_gpt, v) },
-    { PL_TENSORS_OPTIMIZER, "m.scales.", offsetof(pl_gpt, m_scales) },
-    { PL_TENSORS_OPTIMIZER, "v.scales.", offsetof(pl_gpt, v_scales) },
+    { PL_TENSORS_MODEL, "", offsetof(pl_gpt, weights), PL_PARAM_MAX_PARTS },
+    { PL_TENSORS_OPTIMIZER, "m.", offsetof(pl_gpt, m), 1 },
+    { PL_TENSORS_OPTIMIZER, "v.", offsetof(pl_gpt, v), 1 },
+    { PL_TENSORS_OPTIMIZER, "m.scales.", offsetof(pl_gpt, m_scales), 1 },
+    { PL_TENSORS_OPTIMIZER, "v.scales.", offsetof(pl_gpt, v_scales), 1 },
 };
 enum { SETS = sizeof sets / sizeof sets[0] };
 
@@ -25,7 +27,7 @@ size_t pl_tensors_rows(const pl_gpt *gpt, pl_tensors_file file)
 {
     size_t count = 0;
     for (int i = 0; i < SETS; i++)
-        count += sets[i].file == file;
+        count += sets[i].file == file ? sets[i].pieces : 0;
     return count * pl_param_slots(&gpt->shape);
 }
 
@@ -39,18 +41,24 @@ static pl_tensor_dtype dtype_of(pl_dtype dtype)
 
 pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
 {
-    size_t slots = pl_param_slots(&gpt->shape), at = i / slots, set = 0;
-    pl_tensors_row row = { .slot = i % slots,
-                           .is_weight = file == PL_TENSORS_MODEL };
+    size_t slots = pl_param_slots(&gpt->shape), set = 0;
+    pl_tensors_row row = { .is_weight = file == PL_TENSORS_MODEL };
 
-    while (sets[set].file != file || at-- > 0) {
+    while (sets[set].file != file || i >= slots * sets[set].pieces) {
+        i -= sets[set].file == file ? slots * sets[set].pieces : 0;
         set++;
         PL_CHECK(set < SETS);
     }
+    row.slot = i / sets[set].pieces;
     pl_param param = pl_param_at(&gpt->shape, row.slot);
+    const size_t piece = i % sets[set].pieces;
     pl_buffer_id *ids;
     memcpy(&ids, (const char *)gpt + sets[set].set, sizeof ids);
     row.buffer = ids[row.slot];
+    if (piece >= pl_param_pieces(&gpt->shape, &param)) {
+        row.buffer = PL_NO_BUFFER;
+        return row;
+    }
     if (row.buffer == PL_NO_BUFFER &&
         !(row.is_weight && pl_param_is_written(&gpt->shape, &param)))
         return row;
@@ -61,6 +69,13 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
     if (row.buffer != PL_NO_BUFFER) {
         row.info.dtype = dtype_of(gpt->graph.buffers[row.buffer].dtype);
         shape = gpt->graph.buffers[row.buffer].shape;
+    }
+    if (row.is_weight) {
+        const pl_param_piece own = pl_param_piece_at(&gpt->shape, &param,
+                                                     piece);
+        memcpy(row.info.name, own.name.text, sizeof own.name.text);
+        row.first = own.first;
+        shape = (pl_extent){ own.rows, own.cols };
     }
     row.info.rank = param.is_2d && shape.cols == param.cols ? 2 : 1;
     row.info.dims[0] = shape.rows;

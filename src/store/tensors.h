@@ -15,6 +15,7 @@ typedef struct pl_tensors_row {
     pl_tensor_info info; /* rank 0: there is no such tensor */
     pl_buffer_id buffer; /* PL_NO_BUFFER: it is all zeros */
     size_t slot;         /* of params.h */
+    size_t first;        /* of the buffer's elements that it begins with */
     int is_weight;
 } pl_tensors_row;
 

@@ -41,7 +41,7 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
                                     &value, err);
         *sizes[i].out = (size_t)value;
     }
-    int64_t inner = (int64_t)pl_dim_size(s, PL_DIM_MLP);
+    int64_t inner = (int64_t)pl_shape_hidden(s);
     if (!status && pl_gguf_find_key(gguf, "gpt2.feed_forward_length"))
         status = pl_gguf_want_whole(gguf, "gpt2.feed_forward_length", inner,
                                     inner, &inner, err);
@@ -65,8 +65,9 @@ static pl_status read_keys(pl_weights *w, pl_error *err)
         return pl_fail(err, PL_E_FORMAT,
                        "%s: there is no matrix token_embd.weight", path);
     s->V = (size_t)tokens->dims[1];
-    s->A = s->C;
     s->D = s->C / s->H;
+    s->norm_eps = w->epsilon;
+    pl_shape_complete(s);
     s->head = pl_gguf_find(gguf, "output.weight") ? PL_HEAD_OWN : PL_HEAD_TIED;
     return PL_OK;
 }
@@ -134,8 +135,11 @@ static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
         status = read_keys(w, err);
     if (!status)
         status = pl_weights_take(w, heap, err);
-    for (size_t slot = 0; !status && slot < pl_param_slots(&w->shape); slot++)
-        status = enter(w, slot, err);
+    for (size_t slot = 0; !status && slot < pl_param_slots(&w->shape); slot++) {
+        const pl_param param = pl_param_at(&w->shape, slot);
+        if (pl_param_is_written(&w->shape, &param))
+            status = enter(w, slot, err);
+    }
     if (!status)
         status = drop_equal_head(w, err);
     if (!status && says_no_bias(&w->gguf))
@@ -162,9 +166,9 @@ static pl_status open_llmc(pl_weights *w, const char *path, const pl_log *log,
     w->shape.L = s->L;
     w->shape.H = s->H;
     w->shape.C = s->C;
-    w->shape.A = s->C;
     w->shape.D = s->C / s->H;
     w->shape.T = s->T;
+    pl_shape_complete(&w->shape);
     w->shape.V = s->V; /* the padding's rows are behind those that count */
     w->epsilon = 1e-5;
     if (s->V == 50257)
@@ -173,6 +177,8 @@ static pl_status open_llmc(pl_weights *w, const char *path, const pl_log *log,
     int is_f32 = w->llmc.version == PL_LLMC_F32;
     for (size_t slot = 0; !status && slot < pl_param_slots(&w->shape); slot++) {
         pl_param param = pl_param_at(&w->shape, slot);
+        if (pl_param_llmc(param.kind) < 0)
+            continue; /* no GPT-2 has it */
         pl_llmc_tensor t = pl_llmc_tensor_at(s,
                                              (size_t)pl_param_llmc(param.kind));
         uint64_t layer = param.layer < 0 ? 0 : (uint64_t)param.layer;
@@ -198,6 +204,8 @@ pl_status pl_weights_open_file(pl_weights *weights, const char *path,
         .layout = PL_WEIGHTS_OUT_IN,
         .shape.bias = PL_BIAS_ALL,
         .shape.activation = PL_ACT_GELU_TANH,
+        .shape.norm_eps = 1e-5,
+        .shape.rope_theta = 10000.0,
         .tokenizer = pl_tokenizer_make_none(),
         .end_token = -1,
         .dropout = PL_GPT2_DROPOUT,

@@ -12,6 +12,12 @@ static pl_status open_config(pl_weights *w, const char *folder, pl_heap *heap,
     pl_status status = pl_gpt2_config_read(&config, folder, heap, err);
     if (status)
         return status;
+    if (config.shape.family != PL_FAMILY_GPT2)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: models of the families Llama and Qwen3 aren't "
+                       "converted yet; `plimsoll train --init_from` and "
+                       "`sample` read this folder",
+                       pl_path_shown(folder));
     w->shape = config.shape;
     w->epsilon = config.epsilon;
     w->dropout = config.dropout;
@@ -49,7 +55,7 @@ static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
         w->entries[slot] = (pl_weights_entry){ 0 }; /* zeros */
         return PL_OK;
     }
-    pl_status status = pl_pretrained_find(&w->pretrained, &w->shape, slot,
+    pl_status status = pl_pretrained_find(&w->pretrained, &w->shape, slot, 0,
                                           &found, err);
     if (status)
         return status;

@@ -30,8 +30,8 @@ double pl_bench_eval_flops(const pl_shape *shape, size_t T)
 double pl_bench_sample_bytes(const pl_gpt *gpt)
 {
     const pl_shape *s = &gpt->shape;
-    const double cached = (double)(s->T / 2) * 2.0 * (double)s->A *
-                          (double)s->L *
+    const double cached = (double)(s->T / 2) * 2.0 *
+                          (double)pl_dim_size(s, PL_DIM_KV) * (double)s->L *
                           (double)pl_dtype_bytes(gpt->layout.dtype);
     double bytes = cached;
     for (size_t i = 0; i < pl_param_slots(s); i++) {

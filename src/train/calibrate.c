@@ -41,8 +41,16 @@ static pl_config piece_of(const pl_config *config, size_t vocab_size)
     piece.grad_checkpoint = (pl_checkpointing){ .kind = PL_CHECKPOINTING_OFF };
     piece.fit = PL_FIT_EXACT;
     if (config->n_embd > MOST_C && head > 0 && head <= MOST_C) {
-        piece.n_head = MOST_C / head;
+        const int64_t shared = config->n_kv_head == PL_NONE
+                                   ? 1
+                                   : config->n_head / config->n_kv_head;
+        piece.n_head = MOST_C / head / shared * shared;
+        if (piece.n_head == 0)
+            piece.n_head = shared;
         piece.n_embd = piece.n_head * head;
+        piece.mlp_hidden = PL_NONE;
+        if (config->n_kv_head != PL_NONE)
+            piece.n_kv_head = piece.n_head / shared;
     }
     return piece;
 }

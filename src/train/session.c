@@ -58,6 +58,11 @@ pl_status pl_session_open_device(pl_session *session, pl_error *err)
     if (!status && pl_run_plan_is_apart(&gpt->layout) &&
         pl_memory_peak_bytes(&session->driver_bytes, NULL))
         session->driver_bytes = 0;
+    if (status)
+        return status;
+    status = pl_run_write_rotary(&session->run, err);
+    if (status)
+        pl_device_close(session->run.device);
     return status;
 }
 

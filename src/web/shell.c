@@ -80,7 +80,7 @@ static int is_shown(const pl_config *config, int key, unsigned commands,
 {
     const pl_key_info *row = pl_key_row((pl_key)key);
     return (row->commands & commands) && row->type != PL_TYPE_IGNORED &&
-           (config->origin[key].source != PL_FROM_DEFAULT) == were_set;
+           pl_config_was_set(config, (pl_key)key) == were_set;
 }
 
 static void key_rows(pl_html *h, const pl_config *config, unsigned commands,

@@ -1,11 +1,13 @@
 #include "golden/rig.h"
 #include "base/cpu.h"
 #include "device/cpu.h"
+#include "model/rotary.h"
 #include "support/on_device.h"
 #include "support/silly_device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,15 @@ static void require(pl_status status)
         fail_msg("%s", err.text);
 }
 
+/* A number that only the fixtures of other families than GPT-2 have. */
+static double optional(fixture *f, const char *key, double unsaid)
+{
+    char name[64];
+    snprintf(name, sizeof name, "config.%s", key);
+    return pl_safetensors_find(&f->file, name) ? fixture_number(f, name)
+                                               : unsaid;
+}
+
 static pl_shape shape_of(fixture *f)
 {
     pl_shape s = {
@@ -34,12 +45,35 @@ static pl_shape shape_of(fixture *f)
         .activation = fixture_config(f, "gelu_tanh") ? PL_ACT_GELU_TANH
                                                      : PL_ACT_GELU,
     };
-    s.A = s.H * s.D;
     s.norm = pl_safetensors_find(&f->file, "config.rmsnorm") ? PL_NORM_RMS
                                                              : PL_NORM_LAYER;
+    s.norm_eps = optional(f, "norm_eps", 1e-5);
+    s.rope_theta = optional(f, "rope_theta", 10000.0);
+    s.logit_softcap = optional(f, "logit_softcap", 0.0);
+    s.family = (unsigned)optional(f, "family", PL_FAMILY_GPT2);
+    s.position = (unsigned)optional(f, "rope", PL_POSITION_TABLE);
+    s.mlp = (unsigned)optional(f, "mlp", PL_MLP_GELU);
+    s.qk_norm = (unsigned)optional(f, "qk_norm", PL_QK_NORM_NONE);
+    s.KV = (size_t)optional(f, "n_kv_head", 0);
+    s.F = (size_t)optional(f, "mlp_hidden", 0);
+    pl_shape_complete(&s);
     s.head = pl_safetensors_find(&f->file, "lm_head.weight") ? PL_HEAD_OWN
                                                              : PL_HEAD_TIED;
     return s;
+}
+
+void rig_tensor(fixture *f, const pl_shape *shape, size_t slot,
+                const char *prefix, float *values)
+{
+    const pl_param param = pl_param_at(shape, slot);
+    for (size_t k = 0; k < pl_param_pieces(shape, &param); k++) {
+        const pl_param_piece piece = pl_param_piece_at(shape, &param, k);
+        const size_t count = piece.rows * piece.cols;
+        char name[128];
+        snprintf(name, sizeof name, "%s%s", prefix, piece.name.text);
+        memcpy(values + piece.first, fixture_floats(f, name, count),
+               count * sizeof *values);
+    }
 }
 
 static void load_weights(rig *r, fixture *f)
@@ -47,12 +81,23 @@ static void load_weights(rig *r, fixture *f)
     for (size_t i = 0; i < pl_param_slots(&r->gpt.shape); i++) {
         pl_param param = pl_param_at(&r->gpt.shape, i);
         size_t count = param.rows * param.cols;
-        if (pl_param_present(&r->gpt.shape, &param))
-            on_device_write(
-                r->device, r->gpt.weights[i], 0,
-                fixture_floats(f, pl_param_name_of(&param).text, count),
-                count * sizeof(float));
+        if (!pl_param_present(&r->gpt.shape, &param))
+            continue;
+        float *values = malloc(count * sizeof *values);
+        assert_non_null(values);
+        rig_tensor(f, &r->gpt.shape, i, "", values);
+        on_device_write(r->device, r->gpt.weights[i], 0, values,
+                        count * sizeof *values);
+        free(values);
     }
+    if (r->gpt.rotary == PL_NO_BUFFER)
+        return;
+    const size_t count = r->gpt.shape.T * r->gpt.shape.D;
+    float *table = malloc(count * sizeof *table);
+    assert_non_null(table);
+    pl_rotary_fill(&r->gpt.shape, 0, count, table);
+    on_device_write(r->device, r->gpt.rotary, 0, table, count * sizeof *table);
+    free(table);
 }
 
 /* The processor, or the tests' own device, with these kernels. */

@@ -48,6 +48,11 @@ void rig_decode(rig *r, const int32_t *tokens, size_t position, size_t rows,
 /* One update with `controls`; then `outcome` has the norm. */
 void rig_update(rig *r);
 
+/* A tensor of the fixture that belongs to a slot, "" or another text before
+ * its names, as the arena has it: put together of its pieces. */
+void rig_tensor(fixture *f, const pl_shape *shape, size_t slot,
+                const char *prefix, float *values);
+
 /* A copy of a buffer of floats; malloc'ed. */
 float *rig_floats(rig *r, pl_buffer_id buffer);
 

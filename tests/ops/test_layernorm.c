@@ -23,6 +23,7 @@ static pl_layernorm make_forward(const shape *s)
         .bias = s->with_bias ? fenced_random(s->C, 3, 1) : NULL,
         .rows = s->rows,
         .C = s->C,
+        .eps = 1e-5f,
         .y_storage = s->kept,
     };
 }
@@ -49,6 +50,7 @@ static pl_layernorm_bwd make_backward(const shape *s)
         .bias = fenced_random(s->C, 3, 1),
         .rows = s->rows,
         .C = s->C,
+        .eps = 1e-5f,
     };
     pl_kernels_ref().layernorm(&forward, 0, 1);
     return (pl_layernorm_bwd){
@@ -209,7 +211,8 @@ static double loss(void *context)
                              .weight = s->weight,
                              .bias = s->bias,
                              .rows = ROWS,
-                             .C = C };
+                             .C = C,
+                             .eps = 1e-5f };
     pl_kernels_ref().layernorm(&f, 0, 1);
     return weighted(s->y, s->dy, ROWS * C);
 }

@@ -22,6 +22,7 @@ static pl_rmsnorm make_forward(const shape *s)
         .weight = fenced_random(s->C, 2, 1),
         .rows = s->rows,
         .C = s->C,
+        .eps = 1e-5f,
         .y_storage = s->kept,
     };
 }
@@ -47,6 +48,7 @@ static pl_rmsnorm_bwd make_backward(const shape *s)
         .weight = fenced_random(s->C, 2, 1),
         .rows = s->rows,
         .C = s->C,
+        .eps = 1e-5f,
     };
     pl_kernels_ref().rmsnorm(&forward, 0, 1);
     return (pl_rmsnorm_bwd){
@@ -197,7 +199,8 @@ static double loss(void *context)
                            .x = s->x,
                            .weight = s->weight,
                            .rows = ROWS,
-                           .C = C };
+                           .C = C,
+                           .eps = 1e-5f };
     pl_kernels_ref().rmsnorm(&f, 0, 1);
     return weighted(s->y, s->dy, ROWS * C);
 }
@@ -255,9 +258,13 @@ static void pytorch_computes_the_same(void **state)
         const pl_kernels set = isa < 0 ? pl_kernels_ref()
                                        : pl_kernels_for((pl_isa)isa);
         float y[12], rstd[2], dx[12] = { 0 }, dweight[6] = { 0 };
-        const pl_rmsnorm f = {
-            .y = y, .rstd = rstd, .x = x, .weight = weight, .rows = 2, .C = 6
-        };
+        const pl_rmsnorm f = { .y = y,
+                               .rstd = rstd,
+                               .x = x,
+                               .weight = weight,
+                               .rows = 2,
+                               .C = 6,
+                               .eps = 1e-5f };
         const pl_rmsnorm_bwd b = { .dx = dx,
                                    .dweight = dweight,
                                    .dy = dy,

@@ -223,6 +223,7 @@ static void random_outputs(const pl_kernels *set, outcome *out)
                                 .weight = weight,
                                 .rows = rows,
                                 .C = C,
+                                .eps = 1e-5f,
                                 .y_storage = s };
     RUN_OP(set, drop, &drop, 2);
     RUN_OP(set, gelu, &gelu, 2);

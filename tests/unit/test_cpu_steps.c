@@ -164,6 +164,7 @@ static void rows_that_are_kept_in_16_bits(void **state)
         float *bias = rig_arg(&r, PL_F32, PL_STORE_F32, OUT, 5);
         r.step.rows = ROWS;
         r.step.cols = OUT;
+        r.step.eps = 1e-5;
         rig_run(&r);
         const pl_layernorm n = { .y = want,
                                  .stats = stats,
@@ -172,6 +173,7 @@ static void rows_that_are_kept_in_16_bits(void **state)
                                  .bias = bias,
                                  .rows = ROWS,
                                  .C = OUT,
+                                 .eps = 1e-5f,
                                  .y_storage = s };
         r.context.kernels.layernorm(&n, 0, 1);
         assert_memory_equal(y, want, bytes);
@@ -208,7 +210,7 @@ static void attention_through_the_cache_equals_the_whole(void **state)
         rig_arg(&whole, PL_F32, PL_STORE_F32, 1, 4);
         whole.memory[4] = scratch;
         whole.step.rows = whole.step.T = ROWS;
-        whole.step.heads = H;
+        whole.step.heads = whole.step.kv = H;
         whole.step.inner = D;
         rig_run(&whole);
 
@@ -224,6 +226,7 @@ static void attention_through_the_cache_equals_the_whole(void **state)
         cached.memory[4] = scratch;
         append.step.T = cached.step.T = ROWS;
         append.step.heads = cached.step.heads = H;
+        append.step.kv = cached.step.kv = H;
         append.step.inner = cached.step.inner = D;
         for (uint32_t at = 0; at < ROWS; at += 4) {
             append.memory[2] = cached.memory[2] = pl_storage_at(qkv, at * 3 * C,
@@ -255,7 +258,7 @@ static void the_gradients_of_attention_read_what_is_kept(void **state)
         rig_arg(&r, PL_F32, PL_STORE_F32, 1, 6);
         r.memory[6] = scratch;
         r.step.rows = r.step.T = ROWS;
-        r.step.heads = H;
+        r.step.heads = r.step.kv = H;
         r.step.inner = D;
         rig_run(&r);
         const pl_attention_bwd b = { .dqkv = want,

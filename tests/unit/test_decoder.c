@@ -2,6 +2,7 @@
  * and scores that it has alone, to the bit. */
 #include "base/rng.h"
 #include "store/checkpoint.h"
+#include "support/on_device.h"
 #include "support/tiny_run.h"
 #include "train/decoder.h"
 
@@ -50,11 +51,16 @@ static void close_serving(fixture *f)
     pl_heap_close(&f->heap);
 }
 
+/* What the model is, beside tiny_run's. */
+static const char *const *of_model;
+
 static int set_up(void **state)
 {
     static fixture f;
     pl_error err = { 0 };
     tiny_run_make(&f.trained);
+    for (const char *const *setting = of_model; setting && *setting; setting++)
+        tiny_run_set(&f.trained, *setting);
     tiny_run_open(&f.trained);
     tiny_run_train(&f.trained, 5);
     if (pl_checkpoint_save(&f.trained.session.run, &err))
@@ -544,5 +550,14 @@ int main(void)
         cmocka_unit_test(texts_come_and_go_in_the_middle_of_a_round),
         cmocka_unit_test(the_budget_decides_about_slots),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    /* rotated positions, norms of heads, shared keys, capped logits */
+    static const char *const other[] = {
+        "--architecture=qwen3", "--n_head=4",      "--n_kv_head=2",
+        "--logit_softcap=0.2",  "--mlp_hidden=37", NULL
+    };
+    int failed = cmocka_run_group_tests(tests, set_up, tear_down);
+    of_model = other;
+    if (!on_device_info(1).gpt2_only)
+        failed += cmocka_run_group_tests(tests, set_up, tear_down);
+    return failed;
 }

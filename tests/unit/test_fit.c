@@ -16,12 +16,26 @@
 enum { HEAP_BYTES = 256 * 1024 * 1024 };
 
 /* The story's model, or a small one of sizes that divide nothing. */
-static const pl_shape story = {
-    .L = 12, .H = 12, .D = 48, .C = 576, .V = 50304, .T = 1024, .A = 576
-};
-static const pl_shape small = {
-    .L = 5, .H = 3, .D = 8, .C = 20, .V = 61, .T = 37, .A = 24
-};
+static const pl_shape story = { .L = 12,
+                                .H = 12,
+                                .D = 48,
+                                .C = 576,
+                                .V = 50304,
+                                .T = 1024,
+                                .A = 576,
+                                .KV = 12,
+                                .F = 2304,
+                                .norm_eps = 1e-5 };
+static const pl_shape small = { .L = 5,
+                                .H = 3,
+                                .D = 8,
+                                .C = 20,
+                                .V = 61,
+                                .T = 37,
+                                .A = 24,
+                                .KV = 3,
+                                .F = 80,
+                                .norm_eps = 1e-5 };
 
 static pl_gpt_layout base_of(const pl_shape *shape, size_t batch,
                              pl_dtype dtype)

@@ -33,7 +33,20 @@ static pl_shape random_shape(uint32_t i)
                    .T = draw(i, 5, 1, 150) };
     if (i % 5 == 0) /* nothing but blocks: the cache is what counts */
         s.V = draw(i, 7, 1, 4), s.C = draw(i, 8, 1, 9);
-    s.A = s.H * s.D;
+    if (draw(i, 31, 0, 1)) { /* as other families are, in part */
+        s.position = (unsigned)draw(i, 32, 0, 1);
+        s.D += s.position == PL_POSITION_ROTARY ? s.D % 2 : 0;
+        s.mlp = (unsigned)draw(i, 33, 0, 2);
+        s.qk_norm = (unsigned)draw(i, 34, 0, 1);
+        s.norm = (unsigned)draw(i, 35, 0, 1);
+        s.family = (unsigned)draw(i, 36, 0, 2);
+        s.logit_softcap = draw(i, 37, 0, 1) ? 30.0 : 0.0;
+        s.KV = draw(i, 38, 0, 1) ? 1 : s.H;
+        s.F = draw(i, 39, 0, 1) ? draw(i, 40, 1, 300) : 0;
+    }
+    s.norm_eps = 1e-5;
+    s.rope_theta = 10000.0;
+    pl_shape_complete(&s);
     s.bias = draw(i, 6, 0, 1) ? PL_BIAS_ALL : PL_BIAS_NONE;
     s.head = draw(i, 30, 0, 3) ? PL_HEAD_TIED : PL_HEAD_OWN;
     return s;
@@ -115,9 +128,44 @@ static void placement_is_within_two_per_cent_of_the_bound(void **state)
     assert_true(worst <= 0.02);
 }
 
+/* Keys and values of heads that are shared are kept once. */
+static void grouped_queries_shrink_the_cache(void **state)
+{
+    (void)state;
+    static const uint8_t levels[2];
+    size_t bytes[2] = { 0 };
+    for (int shared = 0; shared < 2; shared++) {
+        pl_heap heap = pl_heap_make(HEAP_BYTES);
+        pl_error err = { 0 };
+        pl_shape shape = { .L = 2,
+                           .H = 8,
+                           .KV = shared ? 2 : 8,
+                           .D = 16,
+                           .C = 64,
+                           .V = 61,
+                           .T = 128,
+                           .norm_eps = 1e-5 };
+        pl_shape_complete(&shape);
+        const pl_gpt_layout layout = { .purpose = PL_PURPOSE_SAMPLING,
+                                       .prefill = 1,
+                                       .device = on_device_info(1),
+                                       .levels = levels };
+        pl_gpt gpt;
+        assert_int_equal(pl_gpt_make(&gpt, &shape, &layout, &heap, &err),
+                         PL_OK);
+        for (size_t i = 0; i < gpt.graph.n_buffers; i++)
+            if (gpt.graph.buffers[i].class == PL_CLASS_CACHE)
+                bytes[shared] += gpt.graph.buffers[i].bytes;
+        pl_heap_close(&heap);
+    }
+    assert_int_equal(bytes[0], 2 * 2 * 128 * 8 * 16 * sizeof(float));
+    assert_int_equal(bytes[1], bytes[0] / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grouped_queries_shrink_the_cache),
         cmocka_unit_test(evaluation_sampling_and_saving_add_no_byte),
         cmocka_unit_test(placement_is_within_two_per_cent_of_the_bound),
     };

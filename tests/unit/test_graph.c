@@ -54,6 +54,8 @@ static pl_step *step_of(pl_program_id program, pl_op op)
     step->T = info->constants & PL_T ? 1 : 0;
     step->heads = info->constants & PL_HEADS ? 1 : 0;
     step->inner = info->constants & PL_INNER ? 1 : 0;
+    step->kv = info->constants & PL_KV ? 1 : 0;
+    step->eps = info->constants & PL_EPS ? 1e-5 : 0;
     return step;
 }
 
@@ -150,7 +152,7 @@ static void the_tables_have_names(void **state)
     assert_string_equal(pl_program_name(PL_SAVE), "save");
     for (int i = 0; i < PL_CLASS_COUNT; i++)
         assert_int_equal(pl_class_lives_throughout((pl_class)i),
-                         i <= PL_CLASS_PACKING);
+                         i <= PL_CLASS_ROTARY);
 }
 
 /* ---- lifetimes ---- */

@@ -30,7 +30,7 @@ enum {
                                   : 5, /* per dtype */
     TENSOR_CONFIGS = CONFIGS < 3 ? 1 : 3,
     FILES = 2,
-    TEXT_BYTES = 800,
+    TEXT_BYTES = 1200,
     HEAP_BYTES = 64 * 1024 * 1024,
 };
 
@@ -158,6 +158,33 @@ static void add_tensor(random_dice *dice, note *settings, uint32_t dtype)
         strcmp(dtypes[dtype], "float16") == 0 ? " --weights=float32" : "");
 }
 
+/* Half of the models aren't GPT-2s: a family, and some of its keys otherwise.
+ */
+static void add_family(random_dice *dice, note *settings)
+{
+    static const char *const families[] = { "gpt2", "llama", "qwen3" };
+    static const struct {
+        const char *key, *values[3];
+    } keys[] = {
+        { "position", { "rope", "learned", "rope" } },
+        { "mlp", { "relu2", "swiglu", "gelu" } },
+        { "qk_norm", { "True", "True", "False" } },
+        { "mlp_hidden", { "29", "64", "101" } },
+        { "logit_softcap", { "2.0", "5.0", "30.0" } },
+        { "norm_eps", { "1e-6", "1e-4", "1e-3" } },
+        { "rope_theta", { "1.0", "100.0", "1e6" } },
+    };
+    if (roll(dice, 0, 1) || on_device_info(1).gpt2_only)
+        return;
+    add(settings, " --architecture=%s --head_dim=%zu --n_kv_head=%zu",
+        families[roll(dice, 0, 2)], 2 * roll(dice, 1, 12),
+        divisor(dice, (size_t)drawn(settings, "--n_head=")));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (roll(dice, 0, 1))
+            add(settings, " --%s=%s", keys[i].key,
+                keys[i].values[roll(dice, 0, 2)]);
+}
+
 /* The run of a config, as arguments: "--n_layer=2 --n_head=3 ...". */
 static note draw_run(random_dice *dice, const options *o)
 {
@@ -174,6 +201,7 @@ static note draw_run(random_dice *dice, const options *o)
             at);
     }
     add(&settings, " --gradient_groups=%zu", draw_groups(dice, &settings));
+    add_family(dice, &settings);
     if (o->tensor)
         add_tensor(dice, &settings, o->dtype);
     return settings;
@@ -351,6 +379,7 @@ static void lay_out(tiny_run *run, const pl_gpt *gpt, pl_heap *heap)
                            heap, &err),
             &err);
     run->is_open = 1;
+    require(pl_run_write_rotary(&session->run, &err), &err);
     require(pl_checkpoint_load(&session->run,
                                scratch_path(&run->folder, "out/latest"), &err),
             &err);

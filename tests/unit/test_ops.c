@@ -21,6 +21,8 @@ static pl_step smallest(pl_op op)
     step.T = info->constants & PL_T ? 1 : 0;
     step.heads = info->constants & PL_HEADS ? 1 : 0;
     step.inner = info->constants & PL_INNER ? 1 : 0;
+    step.kv = info->constants & PL_KV ? 1 : 0;
+    step.eps = info->constants & PL_EPS ? 1e-5 : 0;
     return step;
 }
 
@@ -75,6 +77,7 @@ static void a_step_has_what_its_signature_says_and_no_more(void **state)
         check_constant(&good, offsetof(pl_step, inner), PL_INNER, "inner", 0);
         check_constant(&good, offsetof(pl_step, T), PL_T, "T", 0);
         check_constant(&good, offsetof(pl_step, heads), PL_HEADS, "heads", 0);
+        check_constant(&good, offsetof(pl_step, kv), PL_KV, "kv", 0);
         check_constant(&good, offsetof(pl_step, first), PL_FIRST, "first", 1);
         check_constant(&good, offsetof(pl_step, tensor), PL_TENSOR, "tensor",
                        1);
@@ -82,7 +85,15 @@ static void a_step_has_what_its_signature_says_and_no_more(void **state)
         bad.dropout = 0.5;
         if (!(info->constants & PL_DROPOUT))
             assert_wrong(&bad, "dropout");
-        for (unsigned flag = 1; flag <= 1u << 9; flag <<= 1) {
+        bad = good;
+        bad.eps = info->constants & PL_EPS ? 0 : 1e-5;
+        if (op != PL_OP_QK)
+            assert_wrong(&bad, "eps");
+        bad = good;
+        bad.cap = 30;
+        if (!(info->constants & PL_CAP))
+            assert_wrong(&bad, "cap");
+        for (unsigned flag = 1; flag <= 1u << 11; flag <<= 1) {
             bad = good;
             bad.flags = flag;
             if (info->flags & flag)

@@ -15,9 +15,11 @@
 static pl_shape make_shape(size_t L, size_t H, size_t C, size_t V, size_t T,
                            pl_bias bias)
 {
-    return (pl_shape){
-        .L = L, .H = H, .D = C / H, .C = C, .V = V, .T = T, .A = C, .bias = bias
+    pl_shape shape = {
+        .L = L, .H = H, .D = C / H, .C = C, .V = V, .T = T, .bias = bias
     };
+    pl_shape_complete(&shape);
+    return shape;
 }
 
 static const struct {
@@ -62,19 +64,26 @@ static void slots_follow_the_table_with_the_blocks_in_the_middle(void **state)
                             in_layer[i].name);
         assert_slot(&shape, slot++, PL_LNF_W, -1, "ln_f.weight");
         assert_slot(&shape, slot++, PL_LNF_B, -1, "ln_f.bias");
+        for (int layer = 0; layer < (int)L; layer++) {
+            assert_slot(&shape, slot++, PL_QNORM_W, layer,
+                        "attn.q_norm.weight");
+            assert_slot(&shape, slot++, PL_KNORM_W, layer,
+                        "attn.k_norm.weight");
+        }
         assert_int_equal(pl_param_slots(&shape), slot);
         assert_int_equal(pl_param_head(&shape), PL_WTE);
     }
 }
 
-/* Behind all others, so that theirs stay what they are. */
-static void a_head_of_its_own_is_the_last_slot(void **state)
+/* Behind those that came before it, so that theirs stay what they are. */
+static void a_head_of_its_own_moves_no_slot_before_it(void **state)
 {
     (void)state;
     pl_shape shape = make_shape(3, 2, 8, 11, 5, PL_BIAS_ALL);
-    size_t tied = pl_param_slots(&shape), count = pl_param_count(&shape);
+    size_t all = pl_param_slots(&shape), count = pl_param_count(&shape),
+           tied = pl_param_slot(&shape, PL_LNF_B, -1) + 1;
     shape.head = PL_HEAD_OWN;
-    assert_int_equal(pl_param_slots(&shape), tied + 1);
+    assert_int_equal(pl_param_slots(&shape), all + 1);
     assert_int_equal(pl_param_slot(&shape, PL_HEAD_W, -1), tied);
     assert_int_equal(pl_param_count(&shape), count + 11 * 8);
     assert_int_equal(pl_param_head(&shape), PL_HEAD_W);
@@ -150,8 +159,10 @@ static void a_weight_knows_its_bias(void **state)
     for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
         pl_param param = pl_param_at(&shape, slot);
         pl_param_kind kind = pl_param_bias(param.kind);
-        assert_int_equal(kind != PL_NO_PARAM, param.role == PL_ROLE_PRODUCT ||
-                                                  param.role == PL_ROLE_NORM);
+        assert_int_equal(
+            kind != PL_NO_PARAM,
+            param.kind < PL_QNORM_W &&
+                (param.role == PL_ROLE_PRODUCT || param.role == PL_ROLE_NORM));
         if (kind == PL_NO_PARAM)
             continue;
         pl_param bias = pl_param_at(&shape,
@@ -232,6 +243,11 @@ static void biases_are_absent_from_a_model_without(void **state)
     assert_int_equal(pl_param_slots(&with), pl_param_slots(&without));
     for (size_t slot = 0; slot < pl_param_slots(&with); slot++) {
         pl_param param = pl_param_at(&with, slot);
+        if (param.kind >= PL_QNORM_W) { /* no GPT-2's */
+            assert_false(pl_param_present(&with, &param));
+            assert_false(pl_param_is_written(&with, &param));
+            continue;
+        }
         assert_true(pl_param_present(&with, &param));
         assert_int_equal(pl_param_present(&without, &param), !param.is_bias);
         assert_true(pl_param_is_written(&without, &param));
@@ -252,6 +268,8 @@ static void rmsnorm_has_no_bias(void **state)
         shape.norm = PL_NORM_RMS;
         for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
             pl_param param = pl_param_at(&shape, slot);
+            if (param.kind >= PL_QNORM_W)
+                continue;
             int is_norms = strstr(pl_param_name_of(&param).text, "ln_") != NULL,
                 absent = param.is_bias && (is_norms || !bias);
             assert_int_equal(pl_param_present(&shape, &param), !absent);
@@ -260,6 +278,128 @@ static void rmsnorm_has_no_bias(void **state)
         assert_int_equal(pl_param_count(&shape) + (bias ? 5 * 8 : 0),
                          with_layernorm);
     }
+}
+
+/* ---- other families ---- */
+
+static pl_shape make_llama(pl_mlp mlp)
+{
+    pl_shape shape = { .L = 2,
+                       .H = 4,
+                       .KV = 2,
+                       .D = 6,
+                       .C = 10,
+                       .V = 11,
+                       .T = 5,
+                       .F = 7,
+                       .norm = PL_NORM_RMS,
+                       .head = PL_HEAD_OWN,
+                       .bias = PL_BIAS_ALL,
+                       .family = PL_FAMILY_LLAMA,
+                       .position = PL_POSITION_ROTARY,
+                       .mlp = mlp,
+                       .qk_norm = PL_QK_NORM_RMS };
+    pl_shape_complete(&shape);
+    return shape;
+}
+
+/* Every tensor that transformers' Llama would have, by its name and size, and
+ * where it lies in ours. */
+static void llamas_tensors_are_hugging_faces(void **state)
+{
+    (void)state;
+    static const struct {
+        pl_param_kind kind;
+        size_t piece;
+        const char *name, *gguf;
+        size_t first, rows, cols;
+    } cases[] = {
+        { PL_WTE, 0, "model.embed_tokens.weight", "token_embd.weight", 0, 11,
+          10 },
+        { PL_LN1_W, 0, "model.layers.1.input_layernorm.weight",
+          "blk.1.attn_norm.weight", 0, 10, 1 },
+        { PL_QKV_W, 0, "model.layers.1.self_attn.q_proj.weight",
+          "blk.1.attn_q.weight", 0, 24, 10 },
+        { PL_QKV_W, 1, "model.layers.1.self_attn.k_proj.weight",
+          "blk.1.attn_k.weight", 240, 12, 10 },
+        { PL_QKV_W, 2, "model.layers.1.self_attn.v_proj.weight",
+          "blk.1.attn_v.weight", 360, 12, 10 },
+        { PL_QKV_B, 2, "model.layers.1.self_attn.v_proj.bias",
+          "blk.1.attn_v.bias", 36, 12, 1 },
+        { PL_QNORM_W, 0, "model.layers.1.self_attn.q_norm.weight",
+          "blk.1.attn_q_norm.weight", 0, 6, 1 },
+        { PL_KNORM_W, 0, "model.layers.1.self_attn.k_norm.weight",
+          "blk.1.attn_k_norm.weight", 0, 6, 1 },
+        { PL_ATT_W, 0, "model.layers.1.self_attn.o_proj.weight",
+          "blk.1.attn_output.weight", 0, 10, 24 },
+        { PL_LN2_W, 0, "model.layers.1.post_attention_layernorm.weight",
+          "blk.1.ffn_norm.weight", 0, 10, 1 },
+        { PL_FC_W, 0, "model.layers.1.mlp.gate_proj.weight",
+          "blk.1.ffn_gate.weight", 0, 7, 10 },
+        { PL_FC_W, 1, "model.layers.1.mlp.up_proj.weight",
+          "blk.1.ffn_up.weight", 70, 7, 10 },
+        { PL_FC_B, 1, "model.layers.1.mlp.up_proj.bias", "blk.1.ffn_up.bias", 7,
+          7, 1 },
+        { PL_MLP_W, 0, "model.layers.1.mlp.down_proj.weight",
+          "blk.1.ffn_down.weight", 0, 10, 7 },
+        { PL_LNF_W, 0, "model.norm.weight", "output_norm.weight", 0, 10, 1 },
+        { PL_HEAD_W, 0, "lm_head.weight", "output.weight", 0, 11, 10 },
+    };
+    const pl_shape shape = make_llama(PL_MLP_SWIGLU);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pl_param param = pl_param_at(
+            &shape, pl_param_slot(&shape, cases[i].kind, 1));
+        const pl_param_piece piece = pl_param_piece_at(&shape, &param,
+                                                       cases[i].piece);
+        assert_true(pl_param_present(&shape, &param));
+        assert_string_equal(piece.name.text, cases[i].name);
+        assert_string_equal(piece.gguf.text, cases[i].gguf);
+        assert_int_equal(piece.first, cases[i].first);
+        assert_int_equal(piece.rows, cases[i].rows);
+        assert_int_equal(piece.cols, cases[i].cols);
+    }
+}
+
+/* The pieces of a tensor lie side by side and are all of it; its parts are all
+ * of its outputs, in every family. */
+static void pieces_and_parts_make_up_the_whole(void **state)
+{
+    (void)state;
+    for (int family = 0; family < 3; family++)
+        for (int mlp = 0; mlp < 3; mlp++) {
+            pl_shape shape = make_llama((pl_mlp)mlp);
+            shape.family = (pl_family)family;
+            for (size_t slot = 0; slot < pl_param_slots(&shape); slot++) {
+                const pl_param param = pl_param_at(&shape, slot);
+                size_t at = 0, out = 0;
+                for (size_t k = 0; k < pl_param_pieces(&shape, &param); k++) {
+                    const pl_param_piece p = pl_param_piece_at(&shape, &param,
+                                                               k);
+                    assert_int_equal(p.first, at);
+                    at += p.rows * p.cols;
+                }
+                assert_int_equal(at, param.rows * param.cols);
+                for (size_t k = 0; k < pl_param_parts(&shape, &param); k++) {
+                    const pl_param_part p = pl_param_part_at(&shape, &param, k);
+                    assert_int_equal(p.first, out);
+                    out += p.count;
+                }
+                assert_int_equal(out, param.out ? param.out : param.rows);
+                if (param.role == PL_ROLE_PRODUCT) {
+                    const int turned = family != PL_FAMILY_GPT2;
+                    assert_int_equal(param.layout == PL_LAYOUT_OUT_IN, turned);
+                    assert_int_equal(param.rows, turned ? param.out : param.in);
+                }
+            }
+            const pl_param qkv = pl_param_at(
+                &shape, pl_param_slot(&shape, PL_QKV_W, 0));
+            const pl_param fc = pl_param_at(&shape,
+                                            pl_param_slot(&shape, PL_FC_W, 0));
+            assert_int_equal(pl_param_parts(&shape, &qkv), 3);
+            assert_int_equal(pl_param_parts(&shape, &fc),
+                             mlp == PL_MLP_SWIGLU ? 2 : 1);
+            assert_int_equal(pl_param_pieces(&shape, &qkv), family ? 3 : 1);
+        }
 }
 
 static void counts_are_nanogpts(void **state)
@@ -414,7 +554,7 @@ static void ask_layer(void *context)
 static void slots_and_layers_that_are_none_are_bugs(void **state)
 {
     (void)state;
-    size_t slot = 2 + 2 * IN_LAYER + 2;
+    size_t slot = 2 + 2 * IN_LAYER + 2 + 2 * 2;
     int layers[] = { -1, 2 };
     assert_dies(ask_at, &slot, "pl_param_slots");
     assert_dies(ask_layer, &layers[0], "layer");
@@ -425,7 +565,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_follow_the_table_with_the_blocks_in_the_middle),
-        cmocka_unit_test(a_head_of_its_own_is_the_last_slot),
+        cmocka_unit_test(a_head_of_its_own_moves_no_slot_before_it),
         cmocka_unit_test(shapes_are_hugging_faces),
         cmocka_unit_test(two_dimensions_are_a_matter_of_the_table),
         cmocka_unit_test(biases_are_absent_from_a_model_without),
@@ -433,6 +573,8 @@ int main(void)
         cmocka_unit_test(rmsnorm_has_no_bias),
         cmocka_unit_test(matrices_are_decayed_and_products_read_them),
         cmocka_unit_test(other_programs_names_are_in_the_table),
+        cmocka_unit_test(llamas_tensors_are_hugging_faces),
+        cmocka_unit_test(pieces_and_parts_make_up_the_whole),
         cmocka_unit_test(counts_are_nanogpts),
         cmocka_unit_test(weights_begin_normal_and_the_residual_ones_smaller),
         cmocka_unit_test(norms_begin_as_ones_and_biases_as_zeros),

@@ -483,8 +483,7 @@ static void what_is_no_gpt2_is_refused_by_its_key(void **state)
     }
 }
 
-/* Files may be converted with any epsilon; we compute with one. */
-static void another_epsilon_is_read_but_not_computed_with(void **state)
+static void another_epsilon_is_computed_with(void **state)
 {
     (void)state;
     scratch dir;
@@ -501,8 +500,12 @@ static void another_epsilon_is_read_but_not_computed_with(void **state)
                      PL_OK);
     assert_true(config.epsilon == 1e-6);
     assert_int_equal(pl_pretrained_shape(&shape, dir.folder, &heap, &err),
-                     PL_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "layer_norm_epsilon"));
+                     PL_OK);
+    assert_true(shape.norm_eps == 1e-6);
+    pl_config asked = pl_config_make_default();
+    assert_int_equal(pl_pretrained_apply(&asked, dir.folder, NULL, &heap, &err),
+                     PL_OK);
+    assert_true(asked.norm_eps == 1e-6);
     pl_heap_close(&heap);
     scratch_close(&dir);
 }
@@ -555,7 +558,7 @@ int main(void)
         cmocka_unit_test(our_own_folders_are_models_too),
         cmocka_unit_test(openai_s_config_is_read),
         cmocka_unit_test(what_is_no_gpt2_is_refused_by_its_key),
-        cmocka_unit_test(another_epsilon_is_read_but_not_computed_with),
+        cmocka_unit_test(another_epsilon_is_computed_with),
         cmocka_unit_test(a_config_takes_the_model_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* Tests of train/sampler: the cache saves work and changes nothing. */
 #include "store/checkpoint.h"
+#include "support/on_device.h"
 #include "support/tiny_run.h"
 #include "train/sampler.h"
 
@@ -45,11 +46,16 @@ static void close_sampling(fixture *f)
     pl_heap_close(&f->heap);
 }
 
+/* What the model is, beside tiny_run's. */
+static const char *const *of_model;
+
 static int set_up(void **state)
 {
     static fixture f;
     pl_error err = { 0 };
     tiny_run_make(&f.trained);
+    for (const char *const *setting = of_model; setting && *setting; setting++)
+        tiny_run_set(&f.trained, *setting);
     tiny_run_open(&f.trained);
     tiny_run_train(&f.trained, 5);
     if (pl_checkpoint_save(&f.trained.session.run, &err))
@@ -247,5 +253,13 @@ int main(void)
         cmocka_unit_test(top_k_counts_what_is_greater),
         cmocka_unit_test(tokens_come_as_often_as_the_softmax_says),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    /* rotated positions, shared keys, a gated MLP, capped logits */
+    static const char *const other[] = { "--architecture=llama", "--n_head=4",
+                                         "--n_kv_head=1", "--logit_softcap=2.0",
+                                         NULL };
+    int failed = cmocka_run_group_tests(tests, set_up, tear_down);
+    of_model = other;
+    if (!on_device_info(1).gpt2_only)
+        failed += cmocka_run_group_tests(tests, set_up, tear_down);
+    return failed;
 }

@@ -136,7 +136,7 @@ static void such_heads_are_said_once_with_what_would_divide(void **state)
     snprintf(count, sizeof count, "%zu parameters", pl_param_count(&shape));
     assert_contains(note, count);
     pl_shape divided = shape;
-    divided.H = 8;
+    divided.H = divided.KV = 8;
     divided.D = 56;
     divided.A = 448;
     snprintf(count, sizeof count, "%zu parameters", pl_param_count(&divided));
@@ -219,6 +219,7 @@ static void the_table_s_words_are_what_its_keys_take(void **state)
         assert_int_equal(pl_shape_find(row->key), i);
         switch (row->kind) {
         case PL_SHAPE_SIZE:
+        case PL_SHAPE_REAL:
             assert_int_equal(count, 0);
             break;
         case PL_SHAPE_FLAG:
@@ -245,12 +246,11 @@ static void a_field_is_its_key_s_value_and_back(void **state)
         pl_value held = pl_config_get(&cfg, row->key);
         if (held.kind != PL_VALUE_NONE)
             assert_int_equal(value.kind, held.kind);
-        pl_shape_set(&other, field, pl_shape_get(&shape, field) ? 0 : 1);
-        assert_int_not_equal(pl_shape_get(&other, field),
-                             pl_shape_get(&shape, field));
+        const double number = pl_shape_number(&shape, field);
+        pl_shape_set(&other, field, number > 0.0 ? 0.0 : 1.0);
+        assert_false(pl_shape_number(&other, field) == number);
         pl_shape_assign(&other, field, &value);
-        assert_int_equal(pl_shape_get(&other, field),
-                         pl_shape_get(&shape, field));
+        assert_true(pl_shape_number(&other, field) == number);
     }
     assert_int_equal(pl_shape_find(PL_KEY_dropout), PL_SHAPE_FIELDS);
 }
@@ -269,6 +269,77 @@ static void what_gpt2_can_t_say_is_named(void **state)
     assert_int_equal(pl_shape_not_gpt2(&shape), PL_SHAPE_norm);
 }
 
+static void a_family_s_own_models_are_no_strangers(void **state)
+{
+    (void)state;
+    const pl_value llama = pl_value_text("llama"),
+                   qwen3 = pl_value_text("qwen3");
+    const pl_config_origin origin = { PL_FROM_COMMAND_LINE, NULL, 0, 0 };
+    assert_int_equal(
+        pl_config_set(&cfg, PL_KEY_architecture, &llama, origin, NULL, &err),
+        PL_OK);
+    cfg.n_kv_head = 4;
+    make();
+    assert_int_equal(notes, 0);
+    assert_int_equal(shape.family, PL_FAMILY_LLAMA);
+    assert_int_equal(shape.KV, 4);
+    assert_int_equal(shape.F, 2048); /* 8/3 of 768 */
+    assert_int_equal(pl_shape_stranger(&shape), PL_SHAPE_FIELDS);
+    assert_int_equal(pl_shape_not_gpt2(&shape), PL_SHAPE_norm);
+    shape.bias = PL_BIAS_ALL; /* transformers' Llama may have them */
+    assert_int_equal(pl_shape_stranger(&shape), PL_SHAPE_FIELDS);
+    cfg.qk_norm = true;
+    make();
+    assert_int_equal(notes, 1);
+    assert_contains(note, "family llama has no qk_norm = True");
+    assert_int_equal(pl_shape_stranger(&shape), PL_SHAPE_qk_norm);
+    cfg.qk_norm = false;
+    assert_int_equal(
+        pl_config_set(&cfg, PL_KEY_architecture, &qwen3, origin, NULL, &err),
+        PL_OK);
+    make();
+    assert_int_equal(pl_shape_stranger(&shape), PL_SHAPE_FIELDS);
+    shape.logit_softcap = 30;
+    assert_int_equal(pl_shape_stranger(&shape), PL_SHAPE_logit_softcap);
+}
+
+static void a_gpt2_with_other_parts_is_named(void **state)
+{
+    (void)state;
+    cfg.mlp = PL_MLP_WORD_RELU2;
+    make();
+    assert_int_equal(notes, 1);
+    assert_contains(note, "family gpt2 has no mlp = 'relu2'");
+    assert_int_equal(shape.F, 4 * 768);
+}
+
+static void odd_heads_can_t_be_rotated(void **state)
+{
+    (void)state;
+    cfg.position = PL_POSITION_ROPE;
+    cfg.n_embd = 35;
+    cfg.n_head = 7;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_E_CONFIG);
+    assert_contains(err.text, "heads are 5 wide");
+    cfg.head_dim = 6;
+    assert_int_equal(pl_shape_make(&shape, &cfg, 65, &ear, &err), PL_OK);
+}
+
+static void the_mlp_s_width_follows_a_rule(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t C, hidden;
+    } cases[] = { { 1, 64 },     { 24, 64 },     { 36, 128 },  { 128, 320 },
+                  { 576, 1536 }, { 1024, 2752 }, { 768, 2048 } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pl_shape s = { .C = cases[i].C, .mlp = PL_MLP_SWIGLU };
+        assert_int_equal(pl_shape_hidden(&s), cases[i].hidden);
+        s.mlp = PL_MLP_RELU2;
+        assert_int_equal(pl_shape_hidden(&s), 4 * cases[i].C);
+    }
+}
+
 static void dimensions_are_those_of_the_shape(void **state)
 {
     (void)state;
@@ -281,11 +352,19 @@ static void dimensions_are_those_of_the_shape(void **state)
                   { PL_DIM_T, 1024 },  { PL_DIM_C, 48 },
                   { PL_DIM_H, 4 },     { PL_DIM_A, 40 },
                   { PL_DIM_QKV, 120 }, { PL_DIM_MLP, 192 },
-                  { PL_DIM_STATS, 2 } };
+                  { PL_DIM_STATS, 2 }, { PL_DIM_D, 10 },
+                  { PL_DIM_KV, 40 },   { PL_DIM_HEADS, 8 },
+                  { PL_DIM_FC, 192 },  { PL_DIM_GATE, 0 } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(pl_dim_size(&shape, cases[i].dim), cases[i].size);
     shape.norm = PL_NORM_RMS; /* has no mean to keep */
     assert_int_equal(pl_dim_size(&shape, PL_DIM_STATS), 1);
+    shape.KV = 2;
+    shape.mlp = PL_MLP_SWIGLU;
+    assert_int_equal(pl_dim_size(&shape, PL_DIM_QKV), 80);
+    assert_int_equal(pl_dim_size(&shape, PL_DIM_HEADS), 6);
+    assert_int_equal(pl_dim_size(&shape, PL_DIM_FC), 384);
+    assert_int_equal(pl_dim_size(&shape, PL_DIM_GATE), 192);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -306,6 +385,10 @@ int main(void)
         TEST(the_table_s_words_are_what_its_keys_take),
         TEST(a_field_is_its_key_s_value_and_back),
         TEST(what_gpt2_can_t_say_is_named),
+        TEST(a_family_s_own_models_are_no_strangers),
+        TEST(a_gpt2_with_other_parts_is_named),
+        TEST(odd_heads_can_t_be_rotated),
+        TEST(the_mlp_s_width_follows_a_rule),
         TEST(dimensions_are_those_of_the_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,15 +20,22 @@ static json_t *parse(const char *text)
     return root;
 }
 
-/* The values that a field may have; of sizes, some. */
+/* The values that a field may have; of numbers, some. */
 static size_t count_values(pl_shape_field field)
 {
     const pl_shape_info *row = pl_shape_row(field);
     size_t n = 0;
-    while (row->kind != PL_SHAPE_SIZE && n < PL_SHAPE_MAX_WORDS &&
-           row->words[n])
+    while (n < PL_SHAPE_MAX_WORDS && row->words[n])
         n++;
-    return row->kind == PL_SHAPE_SIZE ? 3 : n;
+    return n ? n : 3;
+}
+
+/* One of them. */
+static double value_of(pl_shape_field field, size_t v)
+{
+    return field == PL_SHAPE_norm_eps                   ? 0.1 * (double)v
+           : pl_shape_row(field)->kind == PL_SHAPE_REAL ? 1.1 * (double)v
+                                                        : (double)v;
 }
 
 static void every_value_comes_back_from_either_file(void **state)
@@ -37,21 +44,22 @@ static void every_value_comes_back_from_either_file(void **state)
     for (int file = 0; file < PL_SHAPE_FILES; file++)
         for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
             pl_shape_field field = (pl_shape_field)i;
-            size_t first = pl_shape_row(field)->kind == PL_SHAPE_SIZE;
+            size_t first = pl_shape_row(field)->words[0] == NULL;
             for (size_t v = first; v < first + count_values(field); v++) {
                 char text[256];
                 pl_shape shape = { 0 }, back = { 0 };
                 pl_json_text j = pl_json_text_begin(text, sizeof text);
-                pl_shape_set(&shape, field, v);
+                pl_shape_set(&shape, field, value_of(field, v));
                 pl_shape_json_put(&j, &shape, field, (pl_shape_file)file);
                 assert_int_equal(pl_json_text_end(&j, &err), PL_OK);
                 json_t *root = parse(text);
-                pl_shape_set(&back, field, v + 1);
+                pl_shape_set(&back, field, value_of(field, v + 1));
                 assert_int_equal(pl_shape_json_read(root, &back, field,
                                                     (pl_shape_file)file, "x",
                                                     &err),
                                  PL_OK);
-                assert_int_equal(pl_shape_get(&back, field), v);
+                assert_true(pl_shape_number(&back, field) ==
+                            value_of(field, v));
                 json_decref(root);
             }
         }
@@ -63,7 +71,7 @@ static void absent_entries_mean_what_earlier_versions_had(void **state)
     static const struct {
         pl_shape_field field;
         pl_shape_file file;
-        int value; /* or PL_SHAPE_NEEDED */
+        double value; /* or PL_SHAPE_NEEDED */
     } cases[] = {
         { PL_SHAPE_L, PL_IN_STATE, PL_SHAPE_NEEDED },
         { PL_SHAPE_bias, PL_IN_STATE, PL_SHAPE_NEEDED },
@@ -75,6 +83,17 @@ static void absent_entries_mean_what_earlier_versions_had(void **state)
         { PL_SHAPE_bias, PL_IN_HF, PL_BIAS_ALL },
         { PL_SHAPE_activation, PL_IN_HF, PL_ACT_GELU_TANH },
         { PL_SHAPE_head, PL_IN_HF, PL_HEAD_TIED },
+        { PL_SHAPE_family, PL_IN_STATE, PL_FAMILY_GPT2 },
+        { PL_SHAPE_family, PL_IN_HF, PL_FAMILY_GPT2 },
+        { PL_SHAPE_position, PL_IN_STATE, PL_POSITION_TABLE },
+        { PL_SHAPE_rope_theta, PL_IN_STATE, 10000.0 },
+        { PL_SHAPE_mlp, PL_IN_STATE, PL_MLP_GELU },
+        { PL_SHAPE_qk_norm, PL_IN_STATE, PL_QK_NORM_NONE },
+        { PL_SHAPE_norm_eps, PL_IN_STATE, 1e-5 },
+        { PL_SHAPE_norm_eps, PL_IN_HF, 1e-5 },
+        { PL_SHAPE_logit_softcap, PL_IN_STATE, 0.0 },
+        { PL_SHAPE_KV, PL_IN_STATE, 7.0 }, /* what it was: it follows */
+        { PL_SHAPE_F, PL_IN_STATE, 7.0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int null = 0; null < 2; null++) {
@@ -94,8 +113,8 @@ static void absent_entries_mean_what_earlier_versions_had(void **state)
                 continue;
             }
             assert_int_equal(status, PL_OK);
-            assert_int_equal(pl_shape_get(&shape, cases[i].field),
-                             (size_t)cases[i].value);
+            assert_true(pl_shape_number(&shape, cases[i].field) ==
+                        cases[i].value);
         }
 }
 
@@ -126,6 +145,12 @@ static void what_is_no_value_is_refused_by_its_entry(void **state)
           "\"gelu\" or \"gelu_new\"", PL_E_UNSUPPORTED },
         { PL_SHAPE_activation, PL_IN_HF, "{\"activation_function\": \"gel\"}",
           "activation_function", PL_E_UNSUPPORTED },
+        { PL_SHAPE_norm_eps, PL_IN_STATE, "{\"norm_eps\": 0}",
+          "\"norm_eps\" must be a number", PL_E_FORMAT },
+        { PL_SHAPE_norm_eps, PL_IN_STATE, "{\"norm_eps\": \"1\"}",
+          "from 0 to below 1", PL_E_FORMAT },
+        { PL_SHAPE_rope_theta, PL_IN_STATE, "{\"rope_theta\": 0.5}",
+          "\"rope_theta\"", PL_E_FORMAT },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pl_shape shape = { 0 };

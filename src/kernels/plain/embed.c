@@ -4,7 +4,8 @@
 #include "kernels/plain/mask.h"
 #include "kernels/plain/share.h"
 
-/* x = the stored numbers a and b, element for element. */
+/* x = the stored numbers a and b, element for element; a alone where there is
+ * no b. */
 static void add_rows(float *restrict x, const void *a, pl_storage a_storage,
                      const void *b, pl_storage b_storage, size_t count)
 {
@@ -12,6 +13,10 @@ static void add_rows(float *restrict x, const void *a, pl_storage a_storage,
     for (size_t i = 0; i < count; i += STACK_FLOATS) {
         const size_t n = stack_count(i, count);
         widen(word, pl_storage_at(a, i, a_storage), n, a_storage);
+        if (!b) {
+            memcpy(x + i, word, n * sizeof *x);
+            continue;
+        }
         widen(place, pl_storage_at(b, i, b_storage), n, b_storage);
         for (size_t c = 0; c < n; c++)
             x[i + c] = word[c] + place[c];
@@ -35,7 +40,9 @@ void PL_K(embed)(const pl_embed *args, int ith, int nth)
         add_rows(x,
                  pl_storage_at(args->wte, (size_t)token * C, args->wte_storage),
                  args->wte_storage,
-                 pl_storage_at(args->wpe, position * C, args->wpe_storage),
+                 args->wpe
+                     ? pl_storage_at(args->wpe, position * C, args->wpe_storage)
+                     : NULL,
                  args->wpe_storage, C);
         if (drop->threshold)
             mask_apply(drop, 0, (uint32_t)position,
@@ -66,11 +73,12 @@ static void embed_bwd_row(const pl_embed_bwd *args, size_t r, size_t begin,
     const pl_dropout *drop = &args->dropout;
     const int32_t token = args->tokens[sequence * args->token_stride + r % T];
     float *dword = args->dwte + (size_t)token * C;
-    float *dplace = args->dwpe + r % T * C;
+    float *dplace = args->dwpe ? args->dwpe + r % T * C : NULL;
     const float *dx = args->dx + r * C;
     if (!drop->threshold) {
         add_to_start(dword, dx, begin, end);
-        add_columns(dplace, dx, begin, end);
+        if (dplace)
+            add_columns(dplace, dx, begin, end);
         return;
     }
     for (size_t c = begin; c < end; c += MASK_COLUMNS) {
@@ -84,7 +92,8 @@ static void embed_bwd_row(const pl_embed_bwd *args, size_t r, size_t begin,
             kept[i] = words[i] >= drop->threshold ? scaled : 0.0f;
         }
         add_to_start(dword + c, kept, 0, count);
-        add_columns(dplace + c, kept, 0, count);
+        if (dplace)
+            add_columns(dplace + c, kept, 0, count);
     }
 }
 

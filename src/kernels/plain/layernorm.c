@@ -4,8 +4,6 @@
 #include "kernels/plain/plain.h"
 #include "kernels/plain/share.h"
 
-static const float eps = 1e-5f;
-
 /* Elements of one row, from the first that each pointer points to. */
 static void normalise(float *restrict y, const float *restrict x,
                       const float *restrict weight, const float *restrict bias,
@@ -31,7 +29,7 @@ void PL_K(layernorm)(const pl_layernorm *args, int ith, int nth)
         void *y = pl_storage_at(args->y, r * C, args->y_storage);
         const float mean = lanes_sum(x, C) / (float)C;
         const float var = lanes_squares(x, C, mean) / (float)C;
-        const float rstd = 1.0f / sqrtf(var + eps);
+        const float rstd = 1.0f / sqrtf(var + args->eps);
         if (args->y_storage == PL_STORE_F32)
             normalise(y, x, weight, bias, C, mean, rstd);
         else

@@ -1,6 +1,7 @@
 /* loss.c: cross entropy and its gradient in three passes over a row. Logits of
  * float32 hold their exponentials between the passes; those of 16 bits can't,
- * and take them twice. */
+ * and take them twice; so do capped logits, whose gradient needs what the cap
+ * left of them. */
 #include "kernels/plain/convert.h"
 #include "kernels/plain/lanes.h"
 #include "kernels/plain/plain.h"
@@ -72,11 +73,39 @@ static float stored_sum(const void *x, pl_storage storage, size_t V, float max)
     return lanes_total(sum);
 }
 
-static void stored_gradient(void *x, pl_storage storage, size_t V,
-                            size_t target, float max, float inverse,
-                            float scale)
+/* x = cap * tanh(x / cap). */
+static void cap_all(float *restrict x, size_t count, float cap, float inverse)
+{
+    for (size_t i = 0; i < count; i++)
+        x[i] = cap * tanh1(x[i] * inverse);
+}
+
+static void cap_row(void *x, pl_storage storage, size_t V, float cap)
 {
     float room[STACK_FLOATS];
+    for (size_t c = 0; c < V; c += STACK_FLOATS) {
+        const size_t count = stack_count(c, V);
+        widen(room, pl_storage_at(x, c, storage), count, storage);
+        cap_all(room, count, cap, 1.0f / cap);
+        narrow(pl_storage_at(x, c, storage), room, count, storage);
+    }
+}
+
+/* d *= 1 - t^2, the slope at the capped logits z. */
+static void cap_slope(float *restrict d, const float *restrict z, size_t count,
+                      float inverse)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float t = z[i] * inverse;
+        d[i] *= fma1(-t, t, 1.0f);
+    }
+}
+
+static void stored_gradient(void *x, pl_storage storage, size_t V,
+                            size_t target, float max, float inverse,
+                            float scale, float cap)
+{
+    float room[STACK_FLOATS], before[STACK_FLOATS];
     for (size_t c = 0; c < V; c += STACK_FLOATS) {
         const size_t count = stack_count(c, V);
         stored_exp(room, x, storage, c, count, max);
@@ -85,18 +114,23 @@ static void stored_gradient(void *x, pl_storage storage, size_t V,
             room[i] = room[i] * inverse * scale;
         if (target - c < count)
             room[target - c] = (own * inverse - 1.0f) * scale;
+        if (cap != 0.0f)
+            cap_slope(room, as_floats(before, x, c, count, storage), count,
+                      1.0f / cap);
         narrow(pl_storage_at(x, c, storage), room, count, storage);
     }
 }
 
 static float stored_cross_entropy_row(void *x, pl_storage storage, size_t V,
-                                      size_t target, float scale)
+                                      size_t target, float scale, float cap)
 {
+    if (cap != 0.0f)
+        cap_row(x, storage, V, cap);
     const float max = stored_max(x, storage, V),
                 logit = pl_storage_get(x, target, storage);
     const float sum = stored_sum(x, storage, V, max);
     if (scale != 0.0f)
-        stored_gradient(x, storage, V, target, max, 1.0f / sum, scale);
+        stored_gradient(x, storage, V, target, max, 1.0f / sum, scale, cap);
     return log_sum1(max, sum, logit);
 }
 
@@ -113,11 +147,18 @@ void PL_K(cross_entropy)(const pl_cross_entropy *args, int ith, int nth)
             args->tokens[r / T * args->token_stride + r % T + 1];
         void *x = pl_storage_at(args->logits, i * V, args->storage);
         args->loss[r] =
-            args->storage == PL_STORE_F32
+            args->storage == PL_STORE_F32 && args->cap == 0.0f
                 ? cross_entropy_row(x, V, (size_t)target, args->scale)
                 : stored_cross_entropy_row(x, args->storage, V, (size_t)target,
-                                           args->scale);
+                                           args->scale, args->cap);
     }
+}
+
+void PL_K(softcap)(const pl_softcap *args, int ith, int nth)
+{
+    size_t begin, end;
+    share_elements(args->count, ith, nth, &begin, &end);
+    cap_all(args->x + begin, end - begin, args->cap, 1.0f / args->cap);
 }
 
 void PL_K(loss_sum)(const pl_loss_sum *args, int ith, int nth)

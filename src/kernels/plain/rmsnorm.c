@@ -4,8 +4,6 @@
 #include "kernels/plain/plain.h"
 #include "kernels/plain/share.h"
 
-static const float eps = 1e-5f;
-
 /* Elements of one row, from the first that each pointer points to. */
 static void normalise(float *restrict y, const float *restrict x,
                       const float *restrict weight, size_t count, float rstd)
@@ -24,7 +22,7 @@ void PL_K(rmsnorm)(const pl_rmsnorm *args, int ith, int nth)
         const float *x = args->x + r * C;
         void *y = pl_storage_at(args->y, r * C, args->y_storage);
         const float square = lanes_squares(x, C, 0) / (float)C;
-        const float rstd = 1.0f / sqrtf(square + eps);
+        const float rstd = 1.0f / sqrtf(square + args->eps);
         if (args->y_storage == PL_STORE_F32)
             normalise(y, x, args->weight, C, rstd);
         else

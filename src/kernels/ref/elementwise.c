@@ -5,6 +5,8 @@
 
 static double gelu(pl_gelu_kind kind, double x)
 {
+    if (kind == PL_GELU_RELU2)
+        return x > 0 ? x * x : 0;
     if (kind == PL_GELU_ERF)
         return 0.5 * x * (1 + erf(x * M_SQRT1_2));
     return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
@@ -12,6 +14,8 @@ static double gelu(pl_gelu_kind kind, double x)
 
 static double gelu_derivative(pl_gelu_kind kind, double x)
 {
+    if (kind == PL_GELU_RELU2)
+        return x > 0 ? 2 * x : 0;
     if (kind == PL_GELU_ERF)
         return 0.5 * (1 + erf(x * M_SQRT1_2)) +
                x * exp(-0.5 * x * x) / sqrt(2 * M_PI);

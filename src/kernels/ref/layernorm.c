@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const double eps = 1e-5;
-
 void pl_ref_layernorm(const pl_layernorm *args, int ith, int nth)
 {
     const size_t C = args->C;
@@ -20,7 +18,7 @@ void pl_ref_layernorm(const pl_layernorm *args, int ith, int nth)
         for (size_t c = 0; c < C; c++)
             var += ((double)x[c] - mean) * ((double)x[c] - mean);
         var /= (double)C;
-        const double rstd = 1 / sqrt(var + eps);
+        const double rstd = 1 / sqrt(var + (double)args->eps);
         for (size_t c = 0; c < C; c++) {
             const double h = ((double)x[c] - mean) * rstd;
             const double bias = args->bias ? (double)args->bias[c] : 0.0;

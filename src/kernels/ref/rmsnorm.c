@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const double eps = 1e-5;
-
 void pl_ref_rmsnorm(const pl_rmsnorm *args, int ith, int nth)
 {
     const size_t C = args->C;
@@ -16,7 +14,7 @@ void pl_ref_rmsnorm(const pl_rmsnorm *args, int ith, int nth)
         double square = 0;
         for (size_t c = 0; c < C; c++)
             square += (double)x[c] * (double)x[c];
-        const double rstd = 1 / sqrt(square / (double)C + eps);
+        const double rstd = 1 / sqrt(square / (double)C + (double)args->eps);
         for (size_t c = 0; c < C; c++)
             pl_storage_put(
                 args->y, r * C + c,
