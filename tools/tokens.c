@@ -3,7 +3,7 @@
  *
  *   tokens encode VOCAB TEXT [IDS]    ids as 32-bit numbers; prints MB/s
  *   tokens train SIZE THREADS MEMORY_MB TEXT FOLDER
- *                                     writes FOLDER/tokenizer.json
+ *                                     writes FOLDER/tokenizer.json; GPT-2's way
  *
  * Whole files in memory: this measures the library, it isn't for use. */
 #include "base/clock.h"
@@ -37,7 +37,8 @@ static int encode(const char *vocab, const char *path, const char *out)
     if (pl_bpe_load(&bpe, vocab, &heap, &err) ||
         pl_bpe_encoder_open(&encoder, bpe, PL_BPE_CACHE_BYTES, &heap, &err) ||
         pl_file_read_all(path, (size_t)1 << 33, &heap, &text, &bytes, &err) ||
-        pl_heap_take(&heap, &ids, bytes + 1, sizeof *ids, &err))
+        pl_heap_take(&heap, &ids, pl_bpe_most_ids(bpe, bytes) + 1, sizeof *ids,
+                     &err))
         return fail();
     double began = pl_clock_seconds();
     size_t count = pl_bpe_encode(&encoder, text, bytes, PL_BPE_SPECIALS_AS_TEXT,
@@ -67,7 +68,7 @@ typedef struct feed {
 static size_t share(const feed *f, int i, int nth)
 {
     size_t end = f->bytes / (size_t)nth * (size_t)i;
-    return i == nth ? f->bytes : pl_pretok_cut(f->text, end);
+    return i == nth ? f->bytes : pl_pretok_cut(PL_PATTERN_GPT2, f->text, end);
 }
 
 static void count(void *context, int ith, int nth)

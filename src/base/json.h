@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 enum {
-    PL_JSON_MAX_BYTES = 16 * 1024 * 1024,
-    PL_JSON_MAX_VALUES = 1024 * 1024,
+    PL_JSON_MAX_BYTES = 32 * 1024 * 1024,
+    PL_JSON_MAX_VALUES = 2 * 1024 * 1024,
 };
 
 /* Parses an object or an array. `name` (a path) begins the message, followed
@@ -23,7 +23,7 @@ enum {
  *
  * Memory is the C library's, not a pl_heap's: at most 360 bytes per value and
  * 3 bytes per byte of text (measured on the worst case, empty objects as
- * members of an object), so less than 450 MB within the bounds above and about
+ * members of an object), so less than 900 MB within the bounds above and about
  * 30 times the text for the files we write. Parse before sealing. */
 PL_MUST_CHECK pl_status pl_json_parse(const char *bytes, size_t n,
                                       const char *name, json_t **out,

@@ -39,6 +39,9 @@ static pl_status find_end(int32_t *end, const pl_tokenizer *tokenizer,
         config->end_of_text[0] == '\0')
         return PL_OK;
     *end = pl_bpe_special(tokenizer->bpe, config->end_of_text);
+    if (*end < 0 &&
+        config->origin[PL_KEY_end_of_text].source == PL_FROM_DEFAULT)
+        *end = pl_bpe_end_token(tokenizer->bpe);
     if (*end >= 0)
         return PL_OK;
     for (size_t i = 0; used + 64 < sizeof names; i++) {

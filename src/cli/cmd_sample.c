@@ -31,13 +31,14 @@ static pl_status read_prompt(prompt *out, const pl_session *session,
     if (file)
         status = pl_file_read_all(file, PROMPT_MAX_BYTES, heap, &text, &bytes,
                                   err);
+    const size_t room = pl_tokenizer_most_ids(&session->run.tokenizer, bytes);
     if (!status)
-        status = pl_heap_take(heap, &out->tokens, bytes + 1,
-                              sizeof *out->tokens, err);
+        status = pl_heap_take(heap, &out->tokens, room + 1, sizeof *out->tokens,
+                              err);
     if (!status)
         status = pl_tokenizer_encode(&session->run.tokenizer,
                                      text ? text : start, bytes, name,
-                                     out->tokens, bytes, &out->count, err);
+                                     out->tokens, room, &out->count, err);
     if (status == PL_E_FORMAT &&
         session->run.config->origin[PL_KEY_start].source == PL_FROM_DEFAULT)
         return pl_fail_in(err, status,

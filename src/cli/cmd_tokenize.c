@@ -23,7 +23,8 @@ typedef struct pipe_work {
     size_t kept;  /* bytes in it that wait */
     int at_end;
     uint64_t offset; /* of the buffer in the input */
-    int32_t *ids;    /* BUFFER_BYTES */
+    int32_t *ids;    /* `room` */
+    size_t room;     /* for a buffer */
     pl_error *err;
 } pipe_work;
 
@@ -70,7 +71,7 @@ static pl_status encode_some(pipe_work *w, size_t bytes)
                               w->ids);
     else
         status = pl_tokenizer_encode(&w->tokenizer, w->buffer, bytes, w->name,
-                                     w->ids, BUFFER_BYTES, &count, w->err);
+                                     w->ids, w->room, &count, w->err);
     if (status && w->offset)
         return pl_fail_in(w->err, status, "behind byte %llu of ",
                           (unsigned long long)w->offset);
@@ -81,9 +82,11 @@ static pl_status encode_some(pipe_work *w, size_t bytes)
 
 static pl_status encode_all(pipe_work *w)
 {
-    pl_cutter_cuts cuts = w->tokenizer.kind == PL_TOKENIZER_BPE
-                              ? PL_CUTTER_AT_WORDS
-                              : PL_CUTTER_ANYWHERE;
+    pl_cutter_cuts cuts = {
+        .at = w->tokenizer.kind == PL_TOKENIZER_BPE ? PL_CUTTER_AT_WORDS
+                                                    : PL_CUTTER_ANYWHERE,
+        .splitting = pl_tokenizer_splitting(&w->tokenizer)
+    };
     do {
         pl_status status = fill(w);
         if (status)
@@ -215,8 +218,9 @@ static pl_status open_work(pipe_work *w, const pl_cli_args *args, pl_heap *heap)
     if (!status)
         status = pl_heap_take(heap, &w->buffer, BUFFER_BYTES + 1, 1, w->err);
     if (!status)
-        status = pl_heap_take(heap, &w->ids, BUFFER_BYTES, sizeof *w->ids,
-                              w->err);
+        w->room = pl_tokenizer_most_ids(&w->tokenizer, BUFFER_BYTES);
+    if (!status)
+        status = pl_heap_take(heap, &w->ids, w->room, sizeof *w->ids, w->err);
     if (!status && w->tokenizer.kind == PL_TOKENIZER_BPE)
         status = pl_bpe_encoder_open(&w->encoder, w->tokenizer.bpe,
                                      PL_BPE_CACHE_BYTES, heap, w->err);

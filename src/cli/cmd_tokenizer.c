@@ -86,7 +86,7 @@ static pl_status share_out(work *w, pl_source_options *source, pl_error *err)
     size_t all = w->budget.left_bytes;
     size_t threads = (size_t)w->budget.threads;
     size_t fixed = 1024 * 1024;
-    size_t loads = pl_crew_bytes(PL_CREW_MIN_LOAD_BYTES, PL_CREW_TEXT_ONLY);
+    size_t loads = pl_crew_bytes(PL_CREW_MIN_LOAD_BYTES, 0);
     size_t least = loads + fixed + PL_SOURCE_MIN_BYTES +
                    threads * PL_BPE_MIN_SHARE_BYTES;
     if (all < least)
@@ -98,7 +98,7 @@ static pl_status share_out(work *w, pl_source_options *source, pl_error *err)
     w->load_bytes = PL_CREW_MIN_LOAD_BYTES + (all - least) / 32;
     if (w->load_bytes > MAX_LOAD_BYTES)
         w->load_bytes = MAX_LOAD_BYTES;
-    loads = pl_crew_bytes(w->load_bytes, PL_CREW_TEXT_ONLY);
+    loads = pl_crew_bytes(w->load_bytes, 0);
     w->scratch = pl_heap_make(loads + fixed);
     source->memory_bytes = PL_SOURCE_MIN_BYTES + (all - least) / 8;
     w->options.memory_bytes = all - loads - fixed - source->memory_bytes;
@@ -122,6 +122,7 @@ static pl_status count_all(work *w, const pl_source_options *source,
         return status;
     pl_crew_options crew = {
         .source = w->source,
+        .splitting = w->options.splitting,
         .threads = w->threads,
         .load_bytes = w->load_bytes,
         .work = count,
@@ -192,6 +193,18 @@ static void print_result(const work *w, const pl_bpe_train_result *result,
     pl_cli_print_peak(&w->budget);
 }
 
+/* As the models have it whose pattern it is. */
+static pl_splitting splitting_of(pl_pattern_choice pattern)
+{
+    static const pl_splitting all[] = {
+        [PL_PATTERN_IS_GPT2] = { PL_PATTERN_GPT2, PL_NORMAL_NONE },
+        [PL_PATTERN_IS_LLAMA3] = { PL_PATTERN_LLAMA3, PL_NORMAL_NONE },
+        [PL_PATTERN_IS_QWEN2] = { PL_PATTERN_QWEN2, PL_NORMAL_NFC },
+        [PL_PATTERN_IS_SMOLLM2] = { PL_PATTERN_SMOLLM2, PL_NORMAL_NONE },
+    };
+    return all[pattern];
+}
+
 static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     static work w; /* large: a message for each thread */
@@ -207,6 +220,7 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
     args->path_count--;
     pl_source_options source = pl_cli_source(args);
     source.ask = ask;
+    source.cuts.splitting = splitting_of(config->pattern);
     w = (work){ .config = config,
                 .pace = pl_cli_pace_begin(),
                 .lock = PL_FILE_CLOSED };
@@ -214,6 +228,7 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
         .vocab_size = VOCAB_SIZE,
         .specials = &config->end_of_text,
         .special_count = config->end_of_text[0] ? 1 : 0,
+        .splitting = splitting_of(config->pattern),
         .min_count = 1,
         .folder = w.runs,
         .wish = merged,
@@ -250,13 +265,15 @@ static pl_status run_tokenizer(pl_cli_args *args, pl_heap *heap, pl_error *err)
 
 const pl_command pl_command_tokenizer = {
     .name = "tokenizer",
-    .arguments = "train --out=FOLDER [--vocab_size=32768] FILE...",
+    .arguments = "train --out=FOLDER [--vocab_size=32768] [--pattern=gpt2] "
+                 "FILE...",
     .summary = "trains a BPE tokenizer on your own text",
     .text = "Byte-level BPE in GPT-2's manner, with the merges of Hugging "
             "Face's trainer.\nReads what `prepare` reads. The result depends "
             "on the text alone, not on the\nthreads or the memory; counts that "
             "don't fit go to the disk. Writes\ntokenizer.json, vocab.json and "
-            "merges.txt.\n\n"
+            "merges.txt. --pattern=llama3, qwen2 or smollm2\ncuts text into "
+            "words as these models do, and tokenizer.json says so.\n\n"
             "  plimsoll tokenizer train --vocab_size=8192 --out=data/bpe "
             "novels/*.txt\n"
             "  plimsoll prepare --tokenizer=data/bpe --out=data/novels "

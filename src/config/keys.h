@@ -141,6 +141,9 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
 #define PL_CHOICES_input(C)                                                    \
     C(PL_INPUT_AUTO, "auto") C(PL_INPUT_TEXT, "text")                          \
     C(PL_INPUT_JSONL, "jsonl") C(PL_INPUT_PARQUET, "parquet")
+#define PL_CHOICES_pattern(C)                                                  \
+    C(PL_PATTERN_IS_GPT2, "gpt2") C(PL_PATTERN_IS_LLAMA3, "llama3")            \
+    C(PL_PATTERN_IS_QWEN2, "qwen2") C(PL_PATTERN_IS_SMOLLM2, "smollm2")
 #define PL_CHOICES_ids(C)                                                      \
     C(PL_IDS_TEXT, "text") C(PL_IDS_UINT16, "uint16")                          \
     C(PL_IDS_UINT32, "uint32")
@@ -394,6 +397,9 @@ X(TEXT, exclude, "", 0, 0, CALL, PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,   \
 X(TEXT, end_of_text, "<|endoftext|>", 0, 0, CALL,                              \
   PL_FOR_PREPARE | PL_FOR_TOKENIZER, PREPARE,                                  \
   "special token of a BPE that stands behind every document; '': none")        \
+X(CHOICE, pattern, PL_PATTERN_IS_GPT2, 0, 0, CALL, PL_FOR_TOKENIZER, PREPARE,  \
+  "whose way of cutting text into words a new tokenizer has; 'qwen2' also "    \
+  "normalizes text to NFC")                                                    \
 X(OPTIONAL, shard_tokens, PL_NONE, 1, 1e12, CALL, PL_FOR_PREPARE, PREPARE,     \
   "tokens per file; None: one file for each split")                            \
 X(CHOICE, ids, PL_IDS_TEXT, 0, 0, CALL, PL_FOR_TOKENIZE, PREPARE,              \

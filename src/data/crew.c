@@ -64,12 +64,12 @@ static size_t part_room(size_t load_bytes)
     return load_bytes / 512 + PIECE_PARTS;
 }
 
-size_t pl_crew_bytes(size_t load_bytes, pl_crew_ids ids)
+size_t pl_crew_bytes(size_t load_bytes, size_t id_room)
 {
     size_t parts = part_room(load_bytes);
     size_t one = load_bytes + parts * sizeof(pl_crew_part);
-    if (ids == PL_CREW_IDS)
-        one += (load_bytes + parts) * sizeof(int32_t);
+    if (id_room > 0)
+        one += (id_room * load_bytes + parts) * sizeof(int32_t);
     return 2 * one + sizeof(crew) + 4096;
 }
 
@@ -80,8 +80,9 @@ static pl_status open_load(crew *c, load *l, pl_heap *heap)
     if (!status)
         status = pl_heap_take(heap, &l->parts, c->part_room, sizeof *l->parts,
                               c->err);
-    if (!status && c->options->ids == PL_CREW_IDS)
-        status = pl_heap_take(heap, &l->ids, bytes + c->part_room,
+    if (!status && c->options->id_room > 0)
+        status = pl_heap_take(heap, &l->ids,
+                              c->options->id_room * bytes + c->part_room,
                               sizeof *l->ids, c->err);
     l->out.parts = l->parts;
     return status;
@@ -108,15 +109,17 @@ static void add_parts(crew *c, load *l, size_t bytes)
         size_t size = bytes - at, cut = 0;
         const char *text = l->text + l->bytes + at;
         if (size > PART_BYTES)
-            cut = pl_pretok_cut(text, PART_BYTES);
+            cut = pl_pretok_cut(c->options->splitting.pattern, text,
+                                PART_BYTES);
         if (cut)
             size = cut;
+        size_t ids_at = c->options->id_room * (l->bytes + at);
         PL_CHECK(l->out.count < c->part_room);
         l->parts[l->out.count] = (pl_crew_part){
             .text = text,
             .bytes = size,
             .mark = (int)c->tally.mark,
-            .ids = l->ids ? l->ids + l->bytes + at + l->out.count : NULL,
+            .ids = l->ids ? l->ids + ids_at + l->out.count : NULL,
         };
         l->out.count++;
         at += size;
@@ -128,9 +131,10 @@ static size_t next_bytes(const crew *c)
 {
     const char *text = c->piece.text + c->used;
     size_t left = c->piece.bytes - c->used, cut = 0;
-    pl_cutter_cuts cuts = c->options->ends == PL_CREW_LINE_ENDS
-                              ? PL_CUTTER_ANYWHERE
-                              : PL_CUTTER_AT_WORDS;
+    pl_cutter_cuts cuts = { .at = c->options->ends == PL_CREW_LINE_ENDS
+                                      ? PL_CUTTER_ANYWHERE
+                                      : PL_CUTTER_AT_WORDS,
+                            .splitting = c->options->splitting };
     for (size_t limit = PL_SOURCE_PIECE_BYTES; limit < left && !cut; limit *= 2)
         cut = pl_cutter_cut(text, limit, cuts);
     return cut ? cut : left;
@@ -147,9 +151,10 @@ static void count_taken(crew *c, size_t bytes)
 static pl_status fill_held(crew *c, load *l, size_t bytes)
 {
     const pl_crew_options *o = c->options;
-    if (o->ids == PL_CREW_IDS) {
+    if (o->id_room > 0) {
         pl_status status = pl_source_lend(
-            o->source, &c->held, (bytes + 1) * sizeof(int32_t), c->err);
+            o->source, &c->held, (o->id_room * bytes + 1) * sizeof(int32_t),
+            c->err);
         if (status)
             return status;
     }

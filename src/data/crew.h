@@ -31,11 +31,10 @@ typedef struct pl_crew_part {
     size_t bytes;
     int ends;     /* a document ends with it */
     int mark;     /* of its document */
-    int32_t *ids; /* room for bytes + 1, unless nobody wants any */
+    int32_t *ids; /* room for id_room * bytes + 1 */
     size_t count; /* the worker's to use */
 } pl_crew_part;
 
-typedef enum pl_crew_ids { PL_CREW_TEXT_ONLY, PL_CREW_IDS } pl_crew_ids;
 typedef enum pl_crew_ends {
     PL_CREW_AS_THEY_ARE,
     PL_CREW_LINE_ENDS, /* behind documents of JSON lines and parquet; they
@@ -55,7 +54,8 @@ typedef struct pl_crew_options {
     pl_source *source; /* where the tally says */
     pl_threads *threads;
     size_t load_bytes;
-    pl_crew_ids ids;
+    size_t id_room; /* ids for each byte of a part; 0: nobody wants any */
+    pl_splitting splitting; /* of the words at which texts are cut */
     pl_crew_ends ends;
     pl_crew_tally tally; /* zero: from the beginning */
     /* The mark, 0 or 1, of a document that begins; size_bytes is its text's,
@@ -71,7 +71,7 @@ typedef struct pl_crew_options {
 enum { PL_CREW_MIN_LOAD_BYTES = PL_SOURCE_PIECE_BYTES + 1 };
 
 /* What a crew takes from its heap. */
-size_t pl_crew_bytes(size_t load_bytes, pl_crew_ids ids);
+size_t pl_crew_bytes(size_t load_bytes, size_t id_room);
 
 /* Until the source ends, or something fails, `take` included. */
 PL_MUST_CHECK pl_status pl_crew_run(const pl_crew_options *options,

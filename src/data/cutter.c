@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
+#include "text/nfc.h"
 #include "text/pretok.h"
 
 #include <string.h>
@@ -42,12 +43,15 @@ static int ends_in_word(const char *text, size_t bytes)
 enum { AHEAD_BYTES = 16 };
 
 /* The last place where a word begins, seen from the first one. */
-static size_t cut_at_word(const char *text, size_t bytes)
+static size_t cut_at_word(const char *text, size_t bytes,
+                          pl_splitting splitting)
 {
     size_t cut = 0;
+    if (splitting.normal == PL_NORMAL_NFC && !pl_nfc_quick(text, bytes))
+        return 0;
     for (size_t at = 0; at + AHEAD_BYTES <= bytes;) {
         cut = at;
-        at += pl_pretok_next(text + at, bytes - at);
+        at += pl_pretok_next(splitting.pattern, text + at, bytes - at);
     }
     return cut;
 }
@@ -56,10 +60,11 @@ size_t pl_cutter_cut(const char *text, size_t bytes, pl_cutter_cuts cuts)
 {
     PL_CHECK(bytes > 0);
     for (size_t cut = bytes; cut > 0; cut--)
-        if (is_blank(text[cut]) && ends_in_word(text, cut))
+        if (is_blank(text[cut]) && ends_in_word(text, cut) &&
+            !pl_pretok_joins(cuts.splitting.pattern, text, cut))
             return cut;
-    if (cuts == PL_CUTTER_AT_WORDS)
-        return cut_at_word(text, bytes);
+    if (cuts.at == PL_CUTTER_AT_WORDS)
+        return cut_at_word(text, bytes, cuts.splitting);
     for (size_t cut = bytes; cut > 0 && bytes - cut < PL_UTF8_MAX_BYTES; cut--)
         if (pl_utf8_starts(text[cut]))
             return cut;

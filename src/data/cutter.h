@@ -3,19 +3,28 @@
  * A text of up to `piece_bytes` is one piece. A longer one is cut where a blank
  * (space, tab or line end) follows a character that isn't white space: there
  * GPT-2's pre-tokenizer, and those made after it, begin a new word whatever
- * stands around, so the tokens are those of the uncut text. Without such a
- * place the words themselves are looked for (text/pretok.h), and a word that is
- * longer than a piece is given whole: the buffer grows, as far as its room
- * lasts. For tokenizers that know no words a text may be cut before any
- * character; where it has none (it isn't UTF-8), anywhere. */
+ * stands around, so the tokens are those of the uncut text. (Some patterns join
+ * line ends to punctuation: there is no such place then.) Without such a place
+ * the words themselves are looked for (text/pretok.h), unless the text has yet
+ * to be normalized, and a word that is longer than a piece is given whole: the
+ * buffer grows, as far as its room lasts. For tokenizers that know no words a
+ * text may be cut before any character; where it has none (it isn't UTF-8),
+ * anywhere. */
 #ifndef PL_DATA_CUTTER_H
 #define PL_DATA_CUTTER_H
 
 #include "data/stream.h"
+#include "text/pretok.h"
 
-typedef enum pl_cutter_cuts {
+typedef enum pl_cutter_place {
     PL_CUTTER_AT_WORDS,
     PL_CUTTER_ANYWHERE
+} pl_cutter_place;
+
+/* Where texts may be cut. Zeros: at GPT-2's words. */
+typedef struct pl_cutter_cuts {
+    pl_cutter_place at;
+    pl_splitting splitting; /* of the words */
 } pl_cutter_cuts;
 
 typedef struct pl_cutter {

@@ -31,10 +31,16 @@ static size_t fixed_bytes(void)
            MOVE_TOKENS * sizeof(int32_t) + 64 * 1024;
 }
 
-size_t pl_prepare_min_bytes(int threads)
+/* Ids for each byte of text. */
+static size_t id_room(const pl_tokenizer *tokenizer)
+{
+    return tokenizer ? pl_tokenizer_most_ids(tokenizer, 1) : 1;
+}
+
+size_t pl_prepare_min_bytes(int threads, const pl_tokenizer *tokenizer)
 {
     return (size_t)PL_SOURCE_MIN_BYTES + fixed_bytes() +
-           pl_crew_bytes(PL_CREW_MIN_LOAD_BYTES, PL_CREW_IDS) +
+           pl_crew_bytes(PL_CREW_MIN_LOAD_BYTES, id_room(tokenizer)) +
            (size_t)threads * MIN_CACHE_BYTES;
 }
 
@@ -45,20 +51,22 @@ typedef struct shares {
 
 /* A little for what was read before, loads that keep the threads busy, the
  * rest for documents. */
-static shares share_of(size_t all, size_t threads)
+static shares share_of(size_t all, size_t threads,
+                       const pl_tokenizer *tokenizer)
 {
-    size_t spare = all - pl_prepare_min_bytes((int)threads);
+    size_t ids = id_room(tokenizer);
+    size_t spare = all - pl_prepare_min_bytes((int)threads, tokenizer);
     shares s = { .cache_bytes = MIN_CACHE_BYTES };
     while (s.cache_bytes < PL_BPE_CACHE_BYTES &&
            threads * s.cache_bytes <= spare / 4) {
         spare -= threads * s.cache_bytes;
         s.cache_bytes *= 2;
     }
-    /* A load takes ten times its text, and a bit. */
-    s.load_bytes = PL_CREW_MIN_LOAD_BYTES + spare / 2 / 11;
+    /* A load takes ten times its text, and a bit; more if it is normalized. */
+    s.load_bytes = PL_CREW_MIN_LOAD_BYTES + spare / 2 / (8 * ids + 3);
     if (s.load_bytes > MAX_LOAD_BYTES)
         s.load_bytes = MAX_LOAD_BYTES;
-    size_t loads = pl_crew_bytes(s.load_bytes, PL_CREW_IDS);
+    size_t loads = pl_crew_bytes(s.load_bytes, ids);
     s.source_bytes = all - fixed_bytes() - threads * s.cache_bytes - loads;
     PL_CHECK(s.source_bytes >= PL_SOURCE_MIN_BYTES);
     s.scratch_bytes = fixed_bytes() + threads * s.cache_bytes + loads +
@@ -70,14 +78,15 @@ static pl_status share_out(pl_prepare_job *j)
 {
     size_t all = j->options->memory_bytes;
     size_t threads = (size_t)j->options->threads;
-    size_t least = pl_prepare_min_bytes(j->options->threads);
+    size_t least = pl_prepare_min_bytes(j->options->threads,
+                                        j->options->tokenizer);
     if (all < least)
         return pl_fail(
             j->err, PL_E_MEMORY,
             "preparing with %zu threads needs %s of memory beside the "
             "tokenizer, there are %s. Raise memory, or lower threads",
             threads, pl_units_bytes(least).text, pl_units_bytes(all).text);
-    shares s = share_of(all, threads);
+    shares s = share_of(all, threads, j->options->tokenizer);
     j->cache_bytes = s.cache_bytes;
     j->load_bytes = s.load_bytes;
     j->source_bytes = s.source_bytes;
@@ -98,8 +107,9 @@ static pl_status say_needed(pl_prepare_job *j, pl_status failure)
     /* The source's share grows with the whole, though not in steps that could
      * be solved for. */
     uint64_t more = wanted - j->source_bytes;
-    while (share_of(all + more, (size_t)j->options->threads).source_bytes <
-           wanted)
+    while (
+        share_of(all + more, (size_t)j->options->threads, j->options->tokenizer)
+            .source_bytes < wanted)
         more += step;
     uint64_t budget = (j->options->budget_bytes + more + step - 1) / step;
     memcpy(text, j->err->text, sizeof text);
@@ -140,10 +150,12 @@ static pl_status open_source(pl_prepare_job *j)
 {
     pl_source_options options = j->options->source;
     options.memory_bytes = j->source_bytes;
-    options.cuts = !j->options->tokenizer ||
-                           j->options->tokenizer->kind != PL_TOKENIZER_BPE
-                       ? PL_CUTTER_ANYWHERE
-                       : PL_CUTTER_AT_WORDS;
+    options.cuts.at = !j->options->tokenizer ||
+                              j->options->tokenizer->kind != PL_TOKENIZER_BPE
+                          ? PL_CUTTER_ANYWHERE
+                          : PL_CUTTER_AT_WORDS;
+    if (j->options->tokenizer)
+        options.cuts.splitting = pl_tokenizer_splitting(j->options->tokenizer);
     options.ask = ask;
     options.ask_context = j;
     pl_status status = pl_source_open(&j->source, &options, j->err);
@@ -379,7 +391,8 @@ static pl_status encode_all(pl_prepare_job *j)
         .source = j->source,
         .threads = j->threads,
         .load_bytes = j->load_bytes,
-        .ids = PL_CREW_IDS,
+        .id_room = id_room(j->options->tokenizer),
+        .splitting = pl_tokenizer_splitting(&j->result->tokenizer),
         .ends = j->result->tokenizer.kind == PL_TOKENIZER_BPE
                     ? PL_CREW_AS_THEY_ARE
                     : PL_CREW_LINE_ENDS,

@@ -71,7 +71,7 @@ typedef struct pl_prepare_result {
 } pl_prepare_result;
 
 /* The least memory for this many threads. */
-size_t pl_prepare_min_bytes(int threads);
+size_t pl_prepare_min_bytes(int threads, const pl_tokenizer *tokenizer);
 
 /* PL_E_IO and PL_E_FORMAT for what is wrong with the files, PL_E_USAGE and
  * PL_E_CONFIG for the options, PL_E_MEMORY for a document or a budget,

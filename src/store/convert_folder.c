@@ -108,7 +108,7 @@ static pl_status write_config(const pl_weights *w, const char *folder,
                                        : "bfloat16",
     };
     if (config.end_token < 0 && w->tokenizer.kind == PL_TOKENIZER_BPE)
-        config.end_token = pl_bpe_special(w->tokenizer.bpe, "<|endoftext|>");
+        config.end_token = pl_bpe_end_token(w->tokenizer.bpe);
     pl_json_text j = pl_json_text_begin(text, sizeof text);
     pl_gpt2_config_put(&j, &config);
     pl_status status = pl_json_text_end(&j, err);

@@ -48,7 +48,7 @@ static size_t bpe_name(const pl_bpe *bpe, int32_t id, char *name)
     const pl_bpe_entry *entry = &bpe->entries[id];
     const char *text = bpe->text + entry->offset;
     size_t used = 0;
-    if (entry->kind == PL_BPE_SPECIAL) {
+    if (pl_bpe_is_added(entry->kind)) {
         memcpy(name, text, entry->length);
         return entry->length;
     }
@@ -136,6 +136,8 @@ static token_type type_of(const pl_tokenizer *t, size_t id, size_t end)
     switch ((pl_bpe_token_kind)t->bpe->entries[id].kind) {
     case PL_BPE_SPECIAL:
         return TOKEN_CONTROL;
+    case PL_BPE_ADDED:
+        return TOKEN_USER_DEFINED;
     case PL_BPE_ABSENT:
         return TOKEN_UNUSED;
     case PL_BPE_ORDINARY:
@@ -150,7 +152,7 @@ static token_type type_of(const pl_tokenizer *t, size_t id, size_t end)
 static size_t end_of(const pl_weights *w, const pl_log *log)
 {
     const pl_tokenizer *t = &w->tokenizer;
-    int32_t special = pl_bpe_special(t->bpe, "<|endoftext|>");
+    int32_t special = pl_bpe_end_token(t->bpe);
     if (special < 0 && w->end_token >= 0)
         special = w->end_token;
     if (special < 0)
@@ -186,12 +188,47 @@ static void put_merges(pl_gguf_writer *writer, const pl_bpe *bpe)
     size_t count = pl_bpe_merge_count(bpe);
     pl_gguf_put_array(writer, "tokenizer.ggml.merges", PL_GGUF_TEXT, count);
     for (size_t i = 0; i < count; i++) {
-        size_t rank = PL_BPE_BYTES + i;
-        size_t used = bpe_name(bpe, bpe->ids[bpe->left[rank]], text);
+        pl_bpe_merge merge = pl_bpe_merge_at(bpe, i);
+        size_t used = bpe_name(bpe, merge.left, text);
         text[used++] = ' ';
-        used += bpe_name(bpe, bpe->ids[bpe->right[rank]], text + used);
+        used += bpe_name(bpe, merge.right, text + used);
         pl_gguf_element_text(writer, text, used);
     }
+}
+
+/* ---- how text is cut ---- */
+
+/* llama.cpp's names. It looks whole pieces up before it merges for some, and
+ * never normalizes. */
+static const struct {
+    const char *name;
+    pl_splitting splitting;
+    pl_bpe_unmade unmade;
+} pres[] = {
+    { "gpt-2", { PL_PATTERN_GPT2, PL_NORMAL_NONE }, PL_BPE_UNMADE_DECODED },
+    { "llama-bpe", { PL_PATTERN_LLAMA3, PL_NORMAL_NONE }, PL_BPE_UNMADE_WHOLE },
+    { "qwen2", { PL_PATTERN_QWEN2, PL_NORMAL_NFC }, PL_BPE_UNMADE_DECODED },
+    { "smollm", { PL_PATTERN_SMOLLM2, PL_NORMAL_NONE }, PL_BPE_UNMADE_DECODED },
+};
+
+enum { PRES = sizeof pres / sizeof *pres };
+
+static const char *put_pre(const pl_bpe *bpe, const pl_log *log)
+{
+    size_t i = 0;
+    while (pres[i].splitting.pattern != bpe->splitting.pattern)
+        i++;
+    if (bpe->splitting.normal != PL_NORMAL_NONE)
+        pl_log_say(
+            log, PL_LOG_NOTE,
+            "llama.cpp doesn't normalize text to NFC, as this tokenizer "
+            "does: it gives other tokens to text that isn't NFC already");
+    if (bpe->whole.slots && pres[i].unmade != PL_BPE_UNMADE_WHOLE)
+        pl_log_say(log, PL_LOG_WARN,
+                   "the vocabulary has tokens that no merge makes, which "
+                   "llama.cpp doesn't find with the pattern \"%s\"",
+                   pres[i].name);
+    return pres[i].name;
 }
 
 pl_status pl_vocab_put(pl_gguf_writer *writer, const pl_weights *weights,
@@ -219,7 +256,7 @@ pl_status pl_vocab_put(pl_gguf_writer *writer, const pl_weights *weights,
     }
     size_t end = end_of(weights, log);
     pl_gguf_put_text(writer, "tokenizer.ggml.model", "gpt2");
-    pl_gguf_put_text(writer, "tokenizer.ggml.pre", "gpt-2");
+    pl_gguf_put_text(writer, "tokenizer.ggml.pre", put_pre(t->bpe, log));
     put_tokens(writer, weights, end);
     put_merges(writer, t->bpe);
     pl_gguf_put_u32(writer, "tokenizer.ggml.bos_token_id", (uint32_t)end);
@@ -297,8 +334,9 @@ static pl_status read_tokens(pl_bpe_draft *draft, names *n, pl_error *err)
         if (status || type == TOKEN_UNUSED)
             continue;
         if (type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED)
-            status = pl_bpe_draft_add(draft, (int64_t)id, name, bytes,
-                                      PL_BPE_SPECIAL, err);
+            status = pl_bpe_draft_add(
+                draft, (int64_t)id, name, bytes,
+                type == TOKEN_CONTROL ? PL_BPE_SPECIAL : PL_BPE_ADDED, err);
         else
             status = pl_bpe_json_token(draft, (int64_t)id, name,
                                        PL_BPE_ORDINARY, err);
@@ -331,7 +369,8 @@ static pl_status read_merges(pl_bpe_draft *draft, const pl_weights *w,
     return status;
 }
 
-static pl_status read_bpe(pl_weights *w, pl_heap *heap, pl_error *err)
+static pl_status read_bpe(pl_weights *w, size_t pre, pl_heap *heap,
+                          pl_error *err)
 {
     names n;
     pl_bpe *bpe;
@@ -344,12 +383,13 @@ static pl_status read_bpe(pl_weights *w, pl_heap *heap, pl_error *err)
     size_t room = (size_t)(w->gguf.data_at - n.texts.key->at);
     status = pl_bpe_draft_open(&draft, w->path, (int64_t)n.count, room,
                                merges ? (size_t)merges->count : 0, heap, err);
+    draft.splitting = pres[pre].splitting;
     if (!status)
         status = read_tokens(&draft, &n, err);
     if (!status)
         status = read_merges(&draft, w, err);
     if (!status)
-        status = pl_bpe_draft_finish(&draft, PL_BPE_LENIENT, &bpe, err);
+        status = pl_bpe_draft_finish(&draft, pres[pre].unmade, &bpe, err);
     pl_bpe_draft_close(&draft);
     if (!status)
         w->tokenizer = pl_tokenizer_make_bpe(bpe);
@@ -415,9 +455,9 @@ pl_status pl_vocab_read(pl_weights *weights, const pl_log *log, pl_heap *heap,
         return status;
     if (strcmp(model, "rwkv") == 0)
         return read_chars(weights, log, heap, err);
-    if (strcmp(model, "gpt2") == 0 &&
-        (strcmp(pre, "gpt-2") == 0 || pre[0] == '\0'))
-        return read_bpe(weights, heap, err);
+    for (size_t i = 0; i < PRES && strcmp(model, "gpt2") == 0; i++)
+        if (strcmp(pre, pres[i].name) == 0 || pre[0] == '\0')
+            return read_bpe(weights, i, heap, err);
     pl_log_say(log, PL_LOG_WARN,
                "%s: its tokenizer is of kind %s %s, which isn't read: only the "
                "weights are taken",

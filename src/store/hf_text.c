@@ -2,7 +2,7 @@
 #include "store/hf_text.h"
 #include "store/gpt2_config.h"
 
-static const char end_of_text[] = "<|endoftext|>";
+#include <string.h>
 
 /* The token that stands between documents: the tokenizer's, GPT-2's where
  * there is none but the ids look like it; -1: none. */
@@ -10,7 +10,7 @@ static int32_t end_token(const pl_run *run)
 {
     const pl_tokenizer *tokenizer = &run->tokenizer;
     if (tokenizer->kind == PL_TOKENIZER_BPE)
-        return pl_bpe_special(tokenizer->bpe, end_of_text);
+        return pl_bpe_end_token(tokenizer->bpe);
     if (tokenizer->kind == PL_TOKENIZER_NONE && run->shape.V >= 50257)
         return 50256;
     return -1;
@@ -53,9 +53,15 @@ pl_status pl_hf_tokenizer_text(pl_run *run, size_t *bytes, pl_error *err)
     pl_json_text_string(&j, "tokenizer_class", "PreTrainedTokenizerFast");
     pl_json_text_whole(&j, "model_max_length", run->shape.T);
     pl_json_text_raw(&j, "clean_up_tokenization_spaces", "false");
-    if (end_token(run) >= 0) {
-        pl_json_text_string(&j, "bos_token", end_of_text);
-        pl_json_text_string(&j, "eos_token", end_of_text);
+    if (run->tokenizer.kind == PL_TOKENIZER_BPE && end_token(run) >= 0) {
+        char text[PL_BPE_TOKEN_BYTES + 1];
+        size_t length;
+        const char *end = pl_bpe_token(run->tokenizer.bpe, end_token(run),
+                                       &length);
+        memcpy(text, end, length);
+        text[length] = '\0';
+        pl_json_text_string(&j, "bos_token", text);
+        pl_json_text_string(&j, "eos_token", text);
     }
     pl_status status = pl_json_text_end(&j, err);
     *bytes = j.used;

@@ -53,8 +53,11 @@ int pl_bpe_compatible(const pl_bpe *bpe, uint32_t first, uint32_t second)
 static pl_status take_tables(pl_bpe *bpe, const pl_bpe_parts *parts,
                              pl_heap *heap, pl_error *err)
 {
-    size_t ranks = PL_BPE_BYTES + parts->merge_count;
-    size_t size = pl_bpe_table_size(parts->merge_count);
+    /* Each merge that counts makes another token. */
+    size_t most = (size_t)parts->vocab_size, ranks, size;
+    most = parts->merge_count < most ? parts->merge_count : most;
+    ranks = PL_BPE_BYTES + most;
+    size = pl_bpe_table_size(most);
     bpe->pair_mask = size - 1;
     pl_status status = pl_heap_take(heap, &bpe->rank_of,
                                     (size_t)parts->vocab_size,
@@ -150,28 +153,37 @@ static pl_status add_merges(pl_bpe *bpe, const pl_bpe_parts *parts,
             pl_bpe_compatible(bpe, left, right))
             add_merge(bpe, left, right, merge->made);
     }
-    /* One whose parts are made only later would happen out of order. */
+    return PL_OK;
+}
+
+/* A merge whose parts are made only later happens out of turn, unless its parts
+ * are never neighbours. */
+static pl_status find_late(pl_bpe *bpe, const pl_bpe_parts *parts,
+                           pl_heap *heap, pl_error *err)
+{
     for (size_t i = 0; i < parts->merge_count; i++) {
         const pl_bpe_merge *merge = &parts->merges[i];
         uint32_t left = bpe->rank_of[merge->left];
         uint32_t right = bpe->rank_of[merge->right];
-        if (left != PL_BPE_NONE && right != PL_BPE_NONE &&
-            bpe->rank_of[merge->made] == PL_BPE_NONE)
-            return pl_fail(err, PL_E_UNSUPPORTED,
-                           "%s: merge %zu comes before those that make its "
-                           "parts, or takes apart what they make: such a list "
-                           "can't have been trained, and isn't supported",
-                           parts->name, i);
+        if (left == PL_BPE_NONE || right == PL_BPE_NONE ||
+            bpe->rank_of[merge->made] != PL_BPE_NONE ||
+            !pl_bpe_compatible(bpe, left, right))
+            continue;
+        pl_status status = bpe->late.merges
+                               ? PL_OK
+                               : pl_bpe_late_open(bpe, parts, heap, err);
+        if (status)
+            return status;
+        pl_bpe_late_mark(bpe, merge->made);
     }
     return PL_OK;
 }
 
-static pl_status check_reached(const pl_bpe *bpe, const pl_bpe_parts *parts,
+static pl_status refuse_unmade(const pl_bpe *bpe, const pl_bpe_parts *parts,
                                pl_error *err)
 {
     for (int32_t id = 0; id < parts->vocab_size; id++)
-        if (parts->strictness == PL_BPE_STRICT &&
-            parts->entries[id].kind == PL_BPE_ORDINARY &&
+        if (parts->entries[id].kind == PL_BPE_ORDINARY &&
             bpe->rank_of[id] == PL_BPE_NONE)
             return pl_fail(err, PL_E_UNSUPPORTED,
                            "%s: token %d can't be made by merging tokens of "
@@ -179,6 +191,25 @@ static pl_status check_reached(const pl_bpe *bpe, const pl_bpe_parts *parts,
                            "byte-pair encoding isn't supported",
                            parts->name, (int)id);
     return PL_OK;
+}
+
+/* Those that no merge makes, by their bytes. */
+static pl_status map_unmade(pl_bpe *bpe, const pl_bpe_parts *parts,
+                            pl_heap *heap, pl_error *err)
+{
+    size_t count = 0;
+    for (int32_t id = 0; id < parts->vocab_size; id++)
+        count += parts->entries[id].kind == PL_BPE_ORDINARY &&
+                 bpe->rank_of[id] == PL_BPE_NONE;
+    if (count == 0)
+        return PL_OK;
+    pl_status status = pl_bpe_map_open(&bpe->whole, bpe->text, bpe->entries,
+                                       count, heap, err);
+    for (int32_t id = 0; id < parts->vocab_size && !status; id++)
+        if (parts->entries[id].kind == PL_BPE_ORDINARY &&
+            bpe->rank_of[id] == PL_BPE_NONE)
+            pl_bpe_map_add(&bpe->whole, id);
+    return status;
 }
 
 /* ---- the tree ---- */
@@ -303,43 +334,49 @@ static int comes_before(const pl_bpe *bpe, int32_t a, int32_t b)
     return head != other_head ? head < other_head : one->length > other->length;
 }
 
-static pl_status list_specials(pl_bpe *bpe, const char *name, pl_heap *heap,
-                               pl_error *err)
+static int is_of(const pl_bpe *bpe, int32_t id, pl_bpe_look look)
 {
+    return pl_bpe_is_added(bpe->entries[id].kind) &&
+           bpe->entries[id].look == look;
+}
+
+static pl_status list_added(pl_bpe *bpe, pl_bpe_look look, const char *name,
+                            pl_heap *heap, pl_error *err)
+{
+    pl_bpe_added *added = &bpe->added[look];
     size_t count = 0;
     for (int32_t id = 0; id < bpe->vocab_size; id++)
-        count += bpe->entries[id].kind == PL_BPE_SPECIAL;
+        count += (size_t)is_of(bpe, id, look);
     if (count > PL_BPE_MAX_SPECIALS)
         return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s: has %zu special tokens; %d are supported", name,
-                       count, PL_BPE_MAX_SPECIALS);
-    pl_status status = pl_heap_take(heap, &bpe->specials, count + 1,
-                                    sizeof *bpe->specials, err);
+                       "%s: has %zu special and added tokens; %d are supported",
+                       name, count, PL_BPE_MAX_SPECIALS);
+    pl_status status = pl_heap_take(heap, &added->ids, count + 1,
+                                    sizeof *added->ids, err);
     if (status)
         return status;
     for (int32_t id = 0; id < bpe->vocab_size; id++) {
-        if (bpe->entries[id].kind != PL_BPE_SPECIAL)
+        if (!is_of(bpe, id, look))
             continue;
-        size_t place = bpe->special_count++;
-        for (; place > 0 && comes_before(bpe, id, bpe->specials[place - 1]);
+        size_t place = added->count++;
+        added->always += bpe->entries[id].kind == PL_BPE_ADDED;
+        for (; place > 0 && comes_before(bpe, id, added->ids[place - 1]);
              place--)
-            bpe->specials[place] = bpe->specials[place - 1];
-        bpe->specials[place] = id;
+            added->ids[place] = added->ids[place - 1];
+        added->ids[place] = id;
     }
-    bpe->specials[count] = -1;
     for (size_t i = 0; i < count; i++) {
-        uint32_t offset = bpe->entries[bpe->specials[i]].offset;
-        bpe->special_from[(unsigned char)bpe->text[offset] + 1]++;
+        uint32_t offset = bpe->entries[added->ids[i]].offset;
+        added->from[(unsigned char)bpe->text[offset] + 1]++;
     }
     for (size_t b = 0; b < PL_BPE_BYTES; b++)
-        bpe->special_from[b + 1] = (uint16_t)(bpe->special_from[b + 1] +
-                                              bpe->special_from[b]);
-    bpe->special_head = -1;
+        added->from[b + 1] = (uint16_t)(added->from[b + 1] + added->from[b]);
+    added->head = -1;
     if (count > 0) {
-        const pl_bpe_entry *first = &bpe->entries[bpe->specials[0]];
-        const pl_bpe_entry *last = &bpe->entries[bpe->specials[count - 1]];
+        const pl_bpe_entry *first = &bpe->entries[added->ids[0]];
+        const pl_bpe_entry *last = &bpe->entries[added->ids[count - 1]];
         if (bpe->text[first->offset] == bpe->text[last->offset])
-            bpe->special_head = (unsigned char)bpe->text[first->offset];
+            added->head = (unsigned char)bpe->text[first->offset];
     }
     return PL_OK;
 }
@@ -359,17 +396,22 @@ pl_status pl_bpe_make(pl_bpe **out, const pl_bpe_parts *parts, pl_heap *heap,
     bpe->vocab_size = parts->vocab_size;
     bpe->entries = parts->entries;
     bpe->text = parts->text;
+    bpe->splitting = parts->splitting;
     status = take_tables(bpe, parts, heap, err);
     if (!status)
         status = add_bytes(bpe, parts, err);
     if (!status)
         status = add_merges(bpe, parts, err);
     if (!status)
-        status = check_reached(bpe, parts, err);
+        status = find_late(bpe, parts, heap, err);
+    if (!status && parts->unmade == PL_BPE_UNMADE_REFUSED)
+        status = refuse_unmade(bpe, parts, err);
+    if (!status && parts->unmade == PL_BPE_UNMADE_WHOLE)
+        status = map_unmade(bpe, parts, heap, err);
     if (!status)
         status = grow_tree(bpe, parts->name, heap, err);
-    if (!status)
-        status = list_specials(bpe, parts->name, heap, err);
+    for (int look = 0; look < PL_BPE_LOOKS && !status; look++)
+        status = list_added(bpe, (pl_bpe_look)look, parts->name, heap, err);
     if (!status)
         *out = bpe;
     return status;
@@ -394,21 +436,53 @@ const char *pl_bpe_token(const pl_bpe *bpe, int32_t id, size_t *bytes)
 int32_t pl_bpe_special(const pl_bpe *bpe, const char *text)
 {
     size_t length = strlen(text);
-    for (size_t i = 0; i < bpe->special_count; i++) {
-        const pl_bpe_entry *entry = &bpe->entries[bpe->specials[i]];
+    int32_t id;
+    for (size_t i = 0; (id = pl_bpe_special_at(bpe, i)) >= 0; i++) {
+        const pl_bpe_entry *entry = &bpe->entries[id];
         if (entry->length == length &&
             memcmp(bpe->text + entry->offset, text, length) == 0)
-            return bpe->specials[i];
+            return id;
     }
     return -1;
 }
 
 int32_t pl_bpe_special_at(const pl_bpe *bpe, size_t place)
 {
-    return place < bpe->special_count ? bpe->specials[place] : -1;
+    for (size_t look = 0; look < PL_BPE_LOOKS; look++) {
+        if (place < bpe->added[look].count)
+            return bpe->added[look].ids[place];
+        place -= bpe->added[look].count;
+    }
+    return -1;
+}
+
+int32_t pl_bpe_end_token(const pl_bpe *bpe)
+{
+    int32_t id = pl_bpe_special(bpe, "<|endoftext|>");
+    return id >= 0 ? id : pl_bpe_special(bpe, "<|end_of_text|>");
 }
 
 size_t pl_bpe_merge_count(const pl_bpe *bpe)
 {
-    return bpe->rank_count - PL_BPE_BYTES;
+    return bpe->late.merges ? bpe->late.count : bpe->rank_count - PL_BPE_BYTES;
+}
+
+pl_bpe_merge pl_bpe_merge_at(const pl_bpe *bpe, size_t place)
+{
+    size_t rank = PL_BPE_BYTES + place;
+    if (bpe->late.merges)
+        return bpe->late.merges[place];
+    return (pl_bpe_merge){ bpe->ids[bpe->left[rank]],
+                           bpe->ids[bpe->right[rank]], bpe->ids[rank] };
+}
+
+pl_splitting pl_bpe_splitting(const pl_bpe *bpe)
+{
+    return bpe->splitting;
+}
+
+size_t pl_bpe_most_ids(const pl_bpe *bpe, size_t bytes)
+{
+    return bpe->splitting.normal == PL_NORMAL_NONE ? bytes
+                                                   : PL_BPE_NORMAL_IDS * bytes;
 }

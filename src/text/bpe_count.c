@@ -6,12 +6,17 @@
 #include "base/threads.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "text/nfc.h"
 #include "text/pretok.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4096, RESERVE_BYTES = 640 * 1024 };
+enum {
+    FIRST_CAPACITY = 4096,
+    RESERVE_BYTES = 640 * 1024,
+    NORMAL_BYTES = 8 * 1024, /* of text that is normalized at once */
+};
 
 /* ---- opening ---- */
 
@@ -84,6 +89,8 @@ pl_status pl_bpe_counter_open(pl_bpe_counter **out,
         return status;
     counter->options = options;
     counter->share_bytes = options->memory_bytes / threads;
+    if (options->splitting.normal != PL_NORMAL_NONE)
+        counter->share_bytes -= NORMAL_BYTES * PL_NFC_ROOM;
     for (size_t i = 0; i < threads; i++) {
         pl_count_worker *worker = &counter->workers[i];
         worker->long_limit = counter->share_bytes / 8;
@@ -119,6 +126,8 @@ void pl_bpe_counter_close(pl_bpe_counter *counter)
         while (worker->run_count > 0)
             pl_file_remove_quietly(worker->runs[--worker->run_count].path);
         pl_heap_close(&worker->names);
+        pl_lump_free(worker->normal);
+        worker->normal = NULL;
     }
 }
 
@@ -386,12 +395,13 @@ static pl_status add_new(pl_bpe_counter *counter, int ith, pl_pretoken_key key,
     return PL_OK;
 }
 
-pl_status pl_bpe_counter_add(pl_bpe_counter *counter, int ith, const char *text,
-                             size_t bytes, pl_error *err)
+static pl_status count_pieces(pl_bpe_counter *counter, int ith,
+                              const char *text, size_t bytes, pl_error *err)
 {
     pl_count_worker *worker = &counter->workers[ith];
+    pl_pretok_fn *next = pl_pretok_of(counter->options->splitting.pattern);
     for (size_t at = 0; at < bytes;) {
-        size_t length = pl_pretok_next(text + at, bytes - at);
+        size_t length = next(text + at, bytes - at);
         pl_pretoken_key key;
         if (length <= PL_PRETOKEN_SHORT_BYTES)
             key = pl_pretoken_key_of(text + at, length, bytes - at);
@@ -415,4 +425,42 @@ pl_status pl_bpe_counter_add(pl_bpe_counter *counter, int ith, const char *text,
         at += length;
     }
     return PL_OK;
+}
+
+/* Normalizes some text, up to where it may be cut, and counts its pieces. */
+static pl_status count_normal(pl_bpe_counter *counter, int ith,
+                              const char *text, size_t bytes, pl_error *err)
+{
+    pl_count_worker *worker = &counter->workers[ith];
+    size_t need = PL_NFC_ROOM * bytes;
+    if (pl_nfc_quick(text, bytes))
+        return count_pieces(counter, ith, text, bytes, err);
+    if (need > worker->normal_bytes) {
+        if (need < NORMAL_BYTES * PL_NFC_ROOM)
+            need = NORMAL_BYTES * PL_NFC_ROOM;
+        pl_status status = pl_lump_resize(&worker->normal, need, err);
+        if (status)
+            return status;
+        worker->normal_bytes = need;
+    }
+    size_t length = pl_nfc_write(text, bytes, worker->normal);
+    return count_pieces(counter, ith, worker->normal, length, err);
+}
+
+pl_status pl_bpe_counter_add(pl_bpe_counter *counter, int ith, const char *text,
+                             size_t bytes, pl_error *err)
+{
+    const pl_splitting splitting = counter->options->splitting;
+    pl_status status = PL_OK;
+    if (splitting.normal == PL_NORMAL_NONE)
+        return count_pieces(counter, ith, text, bytes, err);
+    for (size_t at = 0; at < bytes && !status;) {
+        size_t part = bytes - at, cut = 0;
+        if (part > NORMAL_BYTES)
+            cut = pl_pretok_cut(splitting.pattern, text + at, NORMAL_BYTES);
+        part = cut ? cut : part;
+        status = count_normal(counter, ith, text + at, part, err);
+        at += part;
+    }
+    return status;
 }

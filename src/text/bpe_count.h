@@ -18,8 +18,10 @@ enum { PL_COUNT_SPARE = 512 };
 
 typedef struct pl_count_worker {
     pl_count_table table;
-    pl_heap longs;     /* the bytes of long pieces */
-    pl_heap names;     /* of the runs */
+    pl_heap longs; /* the bytes of long pieces */
+    pl_heap names; /* of the runs */
+    char *normal;  /* a lump: text that was normalized, and scratch */
+    size_t normal_bytes;
     size_t long_limit; /* bytes in `longs` */
     uint32_t longest_bytes;
     uint64_t piece_count;

@@ -55,7 +55,7 @@ pl_status pl_bpe_draft_add(pl_bpe_draft *draft, int64_t id, const char *bytes,
     PL_CHECK(length <= draft->text_capacity - draft->text_bytes);
     entry->offset = (uint32_t)draft->text_bytes;
     entry->length = (uint16_t)length;
-    entry->kind = (uint16_t)kind;
+    entry->kind = (uint8_t)kind;
     memcpy(draft->text + draft->text_bytes, bytes, length);
     draft->text_bytes += length;
     int32_t before = pl_bpe_map_add(&draft->map, (int32_t)id);
@@ -115,7 +115,7 @@ pl_status pl_bpe_draft_merge(pl_bpe_draft *draft, size_t place,
     return PL_OK;
 }
 
-pl_status pl_bpe_draft_finish(pl_bpe_draft *draft, pl_bpe_strictness strictness,
+pl_status pl_bpe_draft_finish(pl_bpe_draft *draft, pl_bpe_unmade unmade,
                               pl_bpe **bpe, pl_error *err)
 {
     pl_bpe_parts parts = {
@@ -125,7 +125,8 @@ pl_status pl_bpe_draft_finish(pl_bpe_draft *draft, pl_bpe_strictness strictness,
         .vocab_size = draft->vocab_size,
         .merges = draft->merges,
         .merge_count = draft->merge_count,
-        .strictness = strictness,
+        .unmade = unmade,
+        .splitting = draft->splitting,
     };
     return pl_bpe_make(bpe, &parts, draft->heap, err);
 }

@@ -16,6 +16,7 @@ typedef struct pl_bpe_draft {
     pl_bpe_map map;
     pl_bpe_merge *merges;
     size_t merge_count, merge_capacity;
+    pl_splitting splitting; /* GPT-2's until it is set */
 } pl_bpe_draft;
 
 /* Room for `vocab_size` ids (checked against the limit), tokens of
@@ -39,8 +40,8 @@ PL_MUST_CHECK pl_status pl_bpe_draft_merge(pl_bpe_draft *draft, size_t place,
                                            size_t right_bytes, pl_error *err);
 
 PL_MUST_CHECK pl_status pl_bpe_draft_finish(pl_bpe_draft *draft,
-                                            pl_bpe_strictness strictness,
-                                            pl_bpe **bpe, pl_error *err);
+                                            pl_bpe_unmade unmade, pl_bpe **bpe,
+                                            pl_error *err);
 /* Gives the scratch back, in any case. */
 void pl_bpe_draft_close(pl_bpe_draft *draft);
 

@@ -1,6 +1,7 @@
 /* bpe_encode.c: text to token ids; bpe_model.h has the theory.
  *
  *   "low lower"
+ *      |  added tokens are found, the text between them is normalized
  *      |  pretok.h cuts the text into pieces
  *   [low] [ lower]
  *      |  pieces of up to 15 bytes are looked up in the encoder's cache
@@ -21,6 +22,7 @@
 #include "text/bpe_model.h"
 
 #include "base/check.h"
+#include "text/nfc.h"
 #include "text/pretok.h"
 #include "text/pretoken_key.h"
 
@@ -58,15 +60,11 @@ static uint32_t rank_at(const int32_t *ids, size_t place)
     return (uint32_t)(ids[place] & ~DEAD);
 }
 
-static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
-                           int32_t *ids)
+/* Of a piece that isn't one token, and begins with `next`. */
+static size_t encode_parts(const pl_bpe *bpe, const char *text, size_t bytes,
+                           uint32_t next, int32_t *ids)
 {
     size_t at = 0, count = 0;
-    uint32_t next = longest_token(bpe, text, bytes);
-    if (bpe->lengths[next] == bytes) { /* then it is the encoding */
-        ids[0] = bpe->ids[next];
-        return 1;
-    }
     memset(ids, 0, bytes * sizeof *ids);
     while (at < bytes) {
         size_t end = at + bpe->lengths[next];
@@ -93,6 +91,27 @@ static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
     for (size_t i = 0; i < count; i++)
         ids[i] = bpe->ids[rank_at(ids, i)];
     return count;
+}
+
+static size_t encode_piece(const pl_bpe *bpe, const char *text, size_t bytes,
+                           int32_t *ids)
+{
+    uint32_t next = longest_token(bpe, text, bytes);
+    if (bpe->lengths[next] == bytes &&
+        (!bpe->late.merges || bpe->whole.slots)) { /* then it is the encoding */
+        ids[0] = bpe->ids[next];
+        return 1;
+    }
+    if (bpe->whole.slots) {
+        int32_t id = pl_bpe_map_find(&bpe->whole, text, bytes);
+        if (id >= 0) {
+            ids[0] = id;
+            return 1;
+        }
+    }
+    if (bpe->late.merges && pl_bpe_late_may(bpe, text, bytes))
+        return pl_bpe_late_encode(bpe, text, bytes, ids);
+    return encode_parts(bpe, text, bytes, next, ids);
 }
 
 /* ---- the cache of pieces ---- */
@@ -183,13 +202,14 @@ static size_t encode_text(pl_bpe_encoder *encoder, const char *text,
                           size_t bytes, int32_t *ids)
 {
     pending row[PENDING];
+    pl_pretok_fn *next = pl_pretok_of(encoder->bpe->splitting.pattern);
     size_t at = 0, count = 0;
     while (at < bytes) {
         size_t pieces = 0;
         for (; pieces < PENDING && at < bytes; pieces++) {
             pending *w = &row[pieces];
             w->text = text + at;
-            w->bytes = pl_pretok_next(text + at, bytes - at);
+            w->bytes = next(text + at, bytes - at);
             if (w->bytes <= PL_PRETOKEN_SHORT_BYTES) {
                 w->key = pl_pretoken_key_of(w->text, w->bytes, bytes - at);
                 size_t set = pl_pretoken_hash(w->key) & encoder->set_mask;
@@ -207,94 +227,122 @@ static size_t encode_text(pl_bpe_encoder *encoder, const char *text,
 static size_t encode_text_plain(const pl_bpe *bpe, const char *text,
                                 size_t bytes, int32_t *ids)
 {
+    pl_pretok_fn *next = pl_pretok_of(bpe->splitting.pattern);
     size_t at = 0, count = 0;
     while (at < bytes) {
-        size_t length = pl_pretok_next(text + at, bytes - at);
+        size_t length = next(text + at, bytes - at);
         count += encode_piece(bpe, text + at, length, ids + count);
         at += length;
     }
     return count;
 }
 
-/* ---- special tokens ---- */
+/* ---- added tokens ---- */
 
-/* The special token with which the text begins, or -1. */
-static int32_t special_at(const pl_bpe *bpe, const char *text, size_t bytes)
+typedef struct job {
+    const pl_bpe *bpe;
+    pl_bpe_encoder *encoder; /* NULL: none */
+    pl_bpe_specials specials;
+} job;
+
+/* The added token with which the text begins, or -1. */
+static int32_t added_at(const pl_bpe *bpe, const pl_bpe_added *added,
+                        const char *text, size_t bytes)
 {
-    const uint16_t *from = &bpe->special_from[(unsigned char)text[0]];
+    const uint16_t *from = &added->from[(unsigned char)text[0]];
     for (size_t i = from[0]; i < from[1]; i++) {
-        const pl_bpe_entry *entry = &bpe->entries[bpe->specials[i]];
+        const pl_bpe_entry *entry = &bpe->entries[added->ids[i]];
         if (entry->length <= bytes &&
             memcmp(bpe->text + entry->offset, text, entry->length) == 0)
-            return bpe->specials[i];
+            return added->ids[i];
     }
     return -1;
 }
 
-/* Where the next special token begins, `bytes` if there is none; *id is it. */
-static size_t find_special(const pl_bpe *bpe, const char *text, size_t bytes,
-                           int32_t *id)
+/* Where the next added token begins, `bytes` if there is none; *id is it. What
+ * is text for this job is passed over as a whole. */
+static size_t find_added(const job *j, const pl_bpe_added *added,
+                         const char *text, size_t bytes, int32_t *id)
 {
-    for (size_t at = 0; bpe->special_count > 0 && at < bytes; at++) {
-        if (bpe->special_head >= 0) {
-            const char *found = memchr(text + at, bpe->special_head,
-                                       bytes - at);
+    const pl_bpe *bpe = j->bpe;
+    for (size_t at = 0; at < bytes;) {
+        if (added->head >= 0) {
+            const char *found = memchr(text + at, added->head, bytes - at);
             if (!found)
                 break;
             at = (size_t)(found - text);
         }
-        *id = special_at(bpe, text + at, bytes - at);
-        if (*id >= 0)
+        *id = added_at(bpe, added, text + at, bytes - at);
+        if (*id < 0)
+            at++;
+        else if (j->specials == PL_BPE_SPECIALS_AS_TEXT &&
+                 bpe->entries[*id].kind == PL_BPE_SPECIAL)
+            at += bpe->entries[*id].length;
+        else
             return at;
     }
     return bytes;
 }
 
-typedef size_t text_fn(void *context, const char *text, size_t bytes,
-                       int32_t *ids);
+static size_t encode_look(const job *j, pl_bpe_look look, const char *text,
+                          size_t bytes, int32_t *ids);
 
-static size_t with_specials(const pl_bpe *bpe, text_fn *encode, void *context,
-                            const char *text, size_t bytes,
-                            pl_bpe_specials specials, int32_t *ids)
+/* What is between two added tokens. Where it has to be normalized, the result
+ * is put to the end of the ids' room, 13 bytes of every 16, and its scratch
+ * before that. The ids that are written never reach it: of n bytes up to some
+ * place there are at most n, 4 n bytes, and n is at most 3 for each byte. */
+static size_t encode_between(const job *j, pl_bpe_look look, const char *text,
+                             size_t bytes, int32_t *ids)
 {
+    const size_t before = PL_BPE_NORMAL_IDS * sizeof *ids - PL_NFC_GROWTH;
+    if (bytes == 0)
+        return 0;
+    if (look == PL_BPE_LOOK_NORMALIZED)
+        return j->encoder ? encode_text(j->encoder, text, bytes, ids)
+                          : encode_text_plain(j->bpe, text, bytes, ids);
+    if (j->bpe->splitting.normal == PL_NORMAL_NFC &&
+        !pl_nfc_quick(text, bytes)) {
+        char *room = (char *)ids, *out = room + before * bytes;
+        char *first = out - PL_NFC_GROWTH * bytes;
+        size_t length = pl_nfc_write(text, bytes, first);
+        memmove(out, first, length);
+        text = out;
+        bytes = length;
+    }
+    return encode_look(j, PL_BPE_LOOK_NORMALIZED, text, bytes, ids);
+}
+
+static size_t encode_look(const job *j, pl_bpe_look look, const char *text,
+                          size_t bytes, int32_t *ids)
+{
+    const pl_bpe_added *added = &j->bpe->added[look];
     size_t at = 0, count = 0;
-    if (specials == PL_BPE_SPECIALS_AS_TEXT)
-        return encode(context, text, bytes, ids);
+    if (added->count == 0 ||
+        (j->specials == PL_BPE_SPECIALS_AS_TEXT && added->always == 0))
+        return encode_between(j, look, text, bytes, ids);
     while (at < bytes) {
         int32_t id = -1;
-        size_t before = find_special(bpe, text + at, bytes - at, &id);
-        count += encode(context, text + at, before, ids + count);
+        size_t before = find_added(j, added, text + at, bytes - at, &id);
+        count += encode_between(j, look, text + at, before, ids + count);
         at += before;
         if (at < bytes) {
             ids[count++] = id;
-            at += bpe->entries[id].length;
+            at += j->bpe->entries[id].length;
         }
     }
     return count;
 }
 
-static size_t call_encoder(void *context, const char *text, size_t bytes,
-                           int32_t *ids)
-{
-    return encode_text(context, text, bytes, ids);
-}
-
-static size_t call_plain(void *context, const char *text, size_t bytes,
-                         int32_t *ids)
-{
-    const pl_bpe *const *bpe = context;
-    return encode_text_plain(*bpe, text, bytes, ids);
-}
-
 size_t pl_bpe_encode(pl_bpe_encoder *encoder, const char *text, size_t bytes,
                      pl_bpe_specials specials, int32_t *ids)
 {
-    return with_specials(encoder->bpe, call_encoder, encoder, text, bytes,
-                         specials, ids);
+    job j = { encoder->bpe, encoder, specials };
+    return encode_look(&j, PL_BPE_LOOK_RAW, text, bytes, ids);
 }
 
 size_t pl_bpe_encode_plain(const pl_bpe *bpe, const char *text, size_t bytes,
                            pl_bpe_specials specials, int32_t *ids)
 {
-    return with_specials(bpe, call_plain, &bpe, text, bytes, specials, ids);
+    job j = { bpe, NULL, specials };
+    return encode_look(&j, PL_BPE_LOOK_RAW, text, bytes, ids);
 }

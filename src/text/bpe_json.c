@@ -1,19 +1,15 @@
 /* bpe_json.c: reads Hugging Face's tokenizer.json; see bpe_read.h. Owns what
- * is accepted of it and what is refused. */
+ * is accepted of its model and its tokens, and what is refused. A byte-level
+ * vocabulary has a token for every byte (that is checked), so that unk_token,
+ * fuse_unk and byte_fallback never come into play. */
 #include "text/bpe_json.h"
 
 #include "base/json.h"
 #include "text/bpe_read.h"
+#include "text/bpe_steps.h"
+#include "text/nfc.h"
 
 #include <string.h>
-
-/* What cuts the text like text/pretok.h. */
-static const char *const gpt2_patterns[] = {
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
-    "|\\s+(?!\\S)|\\s+",
-    "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
-    "|\\s+(?!\\S)|\\s+",
-};
 
 static const char *text_of(json_t *object, const char *key)
 {
@@ -30,60 +26,12 @@ static pl_status refuse(const char *name, const char *key, const char *what,
                         pl_error *err)
 {
     return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: \"%s\" %.60s: only byte-level BPE with GPT-2's "
-                   "pattern is supported",
+                   "%s: \"%s\" %.60s, which isn't supported: byte-level BPE "
+                   "knows neither marks of words nor chance",
                    name, key, what);
 }
 
 /* ---- what would change the ids ---- */
-
-typedef enum cut { CUTS, CUTS_NOT } cut;
-
-static pl_status check_byte_level(json_t *step, cut wanted, const char *name,
-                                  pl_error *err)
-{
-    json_t *regex = json_object_get(step, "use_regex");
-    int cuts = !regex || json_is_true(regex);
-    if (strcmp(text_of(step, "type"), "ByteLevel") != 0)
-        return refuse(name, "pre_tokenizer", "is not of type ByteLevel", err);
-    if (is_on(step, "add_prefix_space"))
-        return refuse(name, "pre_tokenizer",
-                      "puts a blank before every text (add_prefix_space)", err);
-    if (cuts != (wanted == CUTS))
-        return refuse(name, "pre_tokenizer",
-                      cuts ? "cuts the text twice" : "does not cut the text",
-                      err);
-    return PL_OK;
-}
-
-static pl_status check_split(json_t *step, const char *name, pl_error *err)
-{
-    const char *pattern = text_of(json_object_get(step, "pattern"), "Regex");
-    int known = 0;
-    for (size_t i = 0; i < sizeof gpt2_patterns / sizeof *gpt2_patterns; i++)
-        known |= strcmp(pattern, gpt2_patterns[i]) == 0;
-    if (strcmp(text_of(step, "type"), "Split") != 0 || !known ||
-        strcmp(text_of(step, "behavior"), "Isolated") != 0 ||
-        is_on(step, "invert"))
-        return refuse(name, "pre_tokenizer", "cuts by another pattern", err);
-    return PL_OK;
-}
-
-static pl_status check_pre_tokenizer(json_t *step, const char *name,
-                                     pl_error *err)
-{
-    json_t *list = json_object_get(step, "pretokenizers");
-    if (strcmp(text_of(step, "type"), "Sequence") != 0)
-        return check_byte_level(step, CUTS, name, err);
-    if (json_array_size(list) == 1)
-        return check_byte_level(json_array_get(list, 0), CUTS, name, err);
-    if (json_array_size(list) != 2)
-        return refuse(name, "pre_tokenizer", "has other steps", err);
-    pl_status status = check_split(json_array_get(list, 0), name, err);
-    if (!status)
-        status = check_byte_level(json_array_get(list, 1), CUTS_NOT, name, err);
-    return status;
-}
 
 static int is_empty(json_t *value)
 {
@@ -100,29 +48,13 @@ static pl_status check_model(json_t *model, const char *name, pl_error *err)
                        "%s: the model is of type \"%.40s\"; only BPE is "
                        "supported",
                        name, text_of(model, "type"));
-    if (dropout && !json_is_null(dropout))
+    if (json_is_number(dropout) && json_number_value(dropout) > 0)
         return refuse(name, "dropout", "is set", err);
     if (!is_empty(json_object_get(model, "continuing_subword_prefix")))
         return refuse(name, "continuing_subword_prefix", "is set", err);
     if (!is_empty(json_object_get(model, "end_of_word_suffix")))
         return refuse(name, "end_of_word_suffix", "is set", err);
     return PL_OK;
-}
-
-static pl_status check_settings(json_t *root, const char *name, pl_error *err)
-{
-    json_t *normalizer = json_object_get(root, "normalizer");
-    json_t *after = json_object_get(root, "post_processor");
-    if (normalizer && !json_is_null(normalizer))
-        return refuse(name, "normalizer", "changes the text", err);
-    if (after && !json_is_null(after) &&
-        strcmp(text_of(after, "type"), "ByteLevel") != 0)
-        return refuse(name, "post_processor", "adds tokens to every text", err);
-    pl_status status = check_pre_tokenizer(
-        json_object_get(root, "pre_tokenizer"), name, err);
-    if (!status)
-        status = check_model(json_object_get(root, "model"), name, err);
-    return status;
 }
 
 /* ---- tokens ---- */
@@ -159,17 +91,33 @@ static void extend(extent *e, json_t *id, size_t bytes)
     e->text_bytes += bytes;
 }
 
+static pl_status add_one(pl_bpe_draft *draft, json_t *added, pl_error *err)
+{
+    json_t *content = json_object_get(added, "content");
+    const char *text = json_string_value(content);
+    size_t bytes = json_string_length(content);
+    int64_t id = json_integer_value(json_object_get(added, "id"));
+    if (draft->splitting.normal == PL_NORMAL_NFC &&
+        is_on(added, "normalized") && !pl_nfc_quick(text, bytes))
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s: the added token \"%.40s\" is normalized before it "
+                       "is looked for (normalized), which isn't supported",
+                       draft->name, text);
+    pl_status status = pl_bpe_draft_add(
+        draft, id, text, bytes,
+        is_on(added, "special") ? PL_BPE_SPECIAL : PL_BPE_ADDED, err);
+    if (!status && is_on(added, "normalized"))
+        draft->entries[id].look = PL_BPE_LOOK_NORMALIZED;
+    return status;
+}
+
 static pl_status add_added(pl_bpe_draft *draft, json_t *list, pl_error *err)
 {
     size_t i;
     json_t *each;
     json_array_foreach(list, i, each)
     {
-        json_t *content = json_object_get(each, "content");
-        pl_status status = pl_bpe_draft_add(
-            draft, json_integer_value(json_object_get(each, "id")),
-            json_string_value(content), json_string_length(content),
-            PL_BPE_SPECIAL, err);
+        pl_status status = add_one(draft, each, err);
         if (status)
             return status;
     }
@@ -182,7 +130,7 @@ static int is_special(const pl_bpe_draft *draft, json_t *id, const char *key)
     if (value < 0 || value >= draft->vocab_size)
         return 0;
     const pl_bpe_entry *entry = &draft->entries[value];
-    return entry->kind == PL_BPE_SPECIAL && entry->length == strlen(key) &&
+    return pl_bpe_is_added(entry->kind) && entry->length == strlen(key) &&
            memcmp(draft->text + entry->offset, key, entry->length) == 0;
 }
 
@@ -268,13 +216,17 @@ static pl_status read_root(pl_bpe **bpe, json_t *root, const char *name,
                        "must have \"vocab\", an object, and \"merges\", a "
                        "list",
                        name);
-    pl_status status = check_settings(root, name, err);
+    pl_splitting splitting;
+    pl_status status = pl_bpe_steps_read(root, name, &splitting, err);
+    if (!status)
+        status = check_model(model, name, err);
     if (!status)
         status = measure(vocab, added, name, &e, err);
     if (status)
         return status;
     status = pl_bpe_draft_open(&draft, name, e.largest + 1, e.text_bytes,
                                json_array_size(merges), heap, err);
+    draft.splitting = splitting;
     if (!status)
         status = add_added(&draft, added, err);
     if (!status)
@@ -282,10 +234,11 @@ static pl_status read_root(pl_bpe **bpe, json_t *root, const char *name,
     if (!status)
         status = add_merges(&draft, merges, err);
     if (!status)
-        status = pl_bpe_draft_finish(
-            &draft,
-            is_on(model, "ignore_merges") ? PL_BPE_STRICT : PL_BPE_LENIENT, bpe,
-            err);
+        status = pl_bpe_draft_finish(&draft,
+                                     is_on(model, "ignore_merges")
+                                         ? PL_BPE_UNMADE_WHOLE
+                                         : PL_BPE_UNMADE_DECODED,
+                                     bpe, err);
     pl_bpe_draft_close(&draft);
     return status;
 }

@@ -248,7 +248,7 @@ pl_status pl_bpe_read_ranks(pl_bpe **bpe, const char *text, size_t bytes,
     if (!status)
         status = find_merges(&draft, err);
     if (!status)
-        status = pl_bpe_draft_finish(&draft, PL_BPE_STRICT, bpe, err);
+        status = pl_bpe_draft_finish(&draft, PL_BPE_UNMADE_REFUSED, bpe, err);
     pl_bpe_draft_close(&draft);
     return status;
 }

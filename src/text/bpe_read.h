@@ -3,23 +3,24 @@
  *   .tiktoken       OpenAI's ranks: a line for each token, its bytes in base64
  *                   and its rank, which is its id. The merges are found again
  *                   from the ranks; <|endoftext|> gets the first free id.
- *   tokenizer.json  Hugging Face's, of kind BPE with ByteLevel. What would
- *                   encode differently (another pattern, a normalizer, added
- *                   prefixes, ...) is refused with its name.
+ *   tokenizer.json  Hugging Face's, of kind BPE with ByteLevel, cut by a
+ *                   pattern of text/pretok.h. What would encode differently
+ *                   (another pattern or normalizer, added prefixes, ...) is
+ *                   refused with its name.
  *   vocab.json and merges.txt
  *                   GPT-2's own two. A token like <|this|> that no merge makes
  *                   is a special token.
  *
  * Files don't say which pattern cuts the text, except tokenizer.json: ranks
- * are taken as GPT-2's. Every number and length is checked. What a message is
- * about begins it: file, line or entry. */
+ * and merges.txt are taken as GPT-2's. Every number and length is checked. What
+ * a message is about begins it: file, line or entry. */
 #ifndef PL_TEXT_BPE_READ_H
 #define PL_TEXT_BPE_READ_H
 
 #include "text/bpe.h"
 
 enum {
-    PL_BPE_MAX_FILE_BYTES = 16 * 1024 * 1024,
+    PL_BPE_MAX_FILE_BYTES = 32 * 1024 * 1024,
     /* What reading may take from `heap` for the largest file, and for itself
      * until it returns; GPT-2's takes 8 MB. JSON takes more of the C
      * library's (base/json.h). */

@@ -504,12 +504,14 @@ static pl_status finish(trainer *t, const pl_bpe_train_options *options,
         &draft, "the trained vocabulary",
         (int64_t)(tokens + options->special_count), bytes, t->merge_count, heap,
         t->err);
+    draft.splitting = options->splitting;
     if (!status)
         status = add_tokens(&draft, t, t->err);
     if (!status)
         status = add_specials(&draft, t, options, t->err);
     if (!status)
-        status = pl_bpe_draft_finish(&draft, PL_BPE_STRICT, bpe, t->err);
+        status = pl_bpe_draft_finish(&draft, PL_BPE_UNMADE_REFUSED, bpe,
+                                     t->err);
     pl_bpe_draft_close(&draft);
     return status;
 }

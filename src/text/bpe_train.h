@@ -1,6 +1,7 @@
 /* bpe_train.h: makes a byte-level BPE vocabulary from text.
  *
- * First the pieces (text/pretok.h) of all texts are counted, by several
+ * First the pieces (text/pretok.h) of all texts, normalized where a vocabulary
+ * wants that, are counted, by several
  * threads. Then, again and again, the two neighbouring tokens that occur
  * together most often become a new token. Of pairs that are equally frequent
  * the one with the lower left id is taken, then the lower right one, bytes
@@ -26,6 +27,7 @@ typedef struct pl_bpe_train_options {
     /* Get the last ids, as GPT-2's <|endoftext|>. */
     const char *const *specials;
     size_t special_count;
+    pl_splitting splitting;
     uint64_t min_count; /* pairs that occur less often stay apart */
     int threads;        /* that count */
     size_t memory_bytes;

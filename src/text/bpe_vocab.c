@@ -187,7 +187,7 @@ static pl_status read_both(pl_bpe **bpe, json_t *root, const char *name,
     if (status)
         goto close_draft;
     mark_specials(&draft);
-    status = pl_bpe_draft_finish(&draft, PL_BPE_LENIENT, bpe, err);
+    status = pl_bpe_draft_finish(&draft, PL_BPE_UNMADE_DECODED, bpe, err);
 
 close_draft:
     pl_bpe_draft_close(&draft);

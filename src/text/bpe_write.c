@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/utf8.h"
 #include "text/bpe_model.h"
+#include "text/bpe_steps.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static void put_token(sheet *s, const pl_bpe *bpe, int32_t id, setting where)
         char character[PL_UTF8_MAX_BYTES];
         int bytes = pl_utf8_encode(pl_bpe_char_of((unsigned char)text[i]),
                                    character);
-        if (entry->kind == PL_BPE_SPECIAL)
+        if (pl_bpe_is_added(entry->kind))
             put_escaped(s, text + i, 1);
         else if (where == IN_JSON)
             put_escaped(s, character, (size_t)bytes);
@@ -80,6 +81,17 @@ static size_t room(const pl_bpe *bpe)
     size_t bytes = 4096;
     for (int32_t id = 0; id < bpe->vocab_size; id++)
         bytes += 6 * (size_t)bpe->entries[id].length + 24;
+    return bytes;
+}
+
+/* Room for the merges: a token's two parts have its bytes. */
+static size_t merge_room(const pl_bpe *bpe)
+{
+    size_t bytes = 4096, count = pl_bpe_merge_count(bpe);
+    for (size_t i = 0; i < count; i++) {
+        pl_bpe_merge merge = pl_bpe_merge_at(bpe, i);
+        bytes += 6 * (size_t)bpe->entries[merge.made].length + 24;
+    }
     return bytes;
 }
 
@@ -101,12 +113,13 @@ static void put_vocab(sheet *s, const pl_bpe *bpe)
 static void put_merges(sheet *s, const pl_bpe *bpe, setting where,
                        const char *between)
 {
-    for (uint32_t rank = PL_BPE_BYTES; rank < bpe->rank_count; rank++) {
-        if (rank > PL_BPE_BYTES)
+    for (size_t i = 0; i < pl_bpe_merge_count(bpe); i++) {
+        pl_bpe_merge merge = pl_bpe_merge_at(bpe, i);
+        if (i > 0)
             put(s, between);
-        put_token(s, bpe, bpe->ids[bpe->left[rank]], where);
+        put_token(s, bpe, merge.left, where);
         put(s, " ");
-        put_token(s, bpe, bpe->ids[bpe->right[rank]], where);
+        put_token(s, bpe, merge.right, where);
     }
 }
 
@@ -114,7 +127,8 @@ static void put_added(sheet *s, const pl_bpe *bpe)
 {
     const char *before = "";
     for (int32_t id = 0; id < bpe->vocab_size; id++) {
-        if (bpe->entries[id].kind != PL_BPE_SPECIAL)
+        const pl_bpe_entry *entry = &bpe->entries[id];
+        if (!pl_bpe_is_added(entry->kind))
             continue;
         put(s, before);
         put(s, "{\"id\":");
@@ -122,7 +136,10 @@ static void put_added(sheet *s, const pl_bpe *bpe)
         put(s, ",\"content\":\"");
         put_token(s, bpe, id, IN_JSON);
         put(s, "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
-               "\"normalized\":false,\"special\":true}");
+               "\"normalized\":");
+        put(s, entry->look == PL_BPE_LOOK_RAW ? "false" : "true");
+        put(s, entry->kind == PL_BPE_SPECIAL ? ",\"special\":true}"
+                                             : ",\"special\":false}");
         before = ",";
     }
 }
@@ -130,31 +147,31 @@ static void put_added(sheet *s, const pl_bpe *bpe)
 pl_status pl_bpe_write_json(const pl_bpe *bpe, pl_heap *heap, const char **text,
                             size_t *bytes, pl_error *err)
 {
-    static const char step[] =
-        "{\"type\":\"ByteLevel\",\"add_prefix_space\":"
-        "false,\"trim_offsets\":true,\"use_regex\":true}";
+    char steps[PL_BPE_STEPS_BYTES];
+    size_t added = bpe->added[0].count + bpe->added[1].count;
+    size_t merges = pl_bpe_merge_count(bpe);
     sheet s;
-    pl_status status = open_sheet(&s, 2 * room(bpe) + 128 * bpe->special_count,
+    pl_status status = open_sheet(&s, room(bpe) + merge_room(bpe) + 160 * added,
                                   heap, err);
     if (status)
         return status;
     put(&s, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n"
             "\"added_tokens\":[");
     put_added(&s, bpe);
-    put(&s, "],\n\"normalizer\":null,\n\"pre_tokenizer\":");
-    put(&s, step);
-    put(&s, ",\n\"post_processor\":null,\n\"decoder\":");
-    put(&s, step);
-    put(&s, ",\n\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":"
+    put(&s, "],\n");
+    put(&s, pl_bpe_steps_text(bpe->splitting, steps));
+    put(&s, "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":"
             "null,\"continuing_subword_prefix\":null,\"end_of_word_suffix\":"
             "null,\"fuse_unk\":false,\"byte_fallback\":false,"
-            "\"ignore_merges\":false,\n\"vocab\":");
+            "\"ignore_merges\":");
+    put(&s, bpe->whole.slots ? "true" : "false");
+    put(&s, ",\n\"vocab\":");
     put_vocab(&s, bpe);
     put(&s, ",\n\"merges\":[");
-    if (bpe->rank_count > PL_BPE_BYTES)
+    if (merges > 0)
         put(&s, "\"");
     put_merges(&s, bpe, IN_JSON, "\",\"");
-    put(&s, bpe->rank_count > PL_BPE_BYTES ? "\"]}}\n" : "]}}\n");
+    put(&s, merges > 0 ? "\"]}}\n" : "]}}\n");
     *text = s.text;
     *bytes = s.bytes;
     return PL_OK;
@@ -178,7 +195,7 @@ pl_status pl_bpe_write_merges(const pl_bpe *bpe, pl_heap *heap,
                               const char **text, size_t *bytes, pl_error *err)
 {
     sheet s;
-    pl_status status = open_sheet(&s, room(bpe), heap, err);
+    pl_status status = open_sheet(&s, merge_room(bpe), heap, err);
     if (status)
         return status;
     put(&s, "#version: 0.2\n");

@@ -174,6 +174,20 @@ static pl_status encode_chars(const pl_tokenizer *tokenizer, const char *text,
     return PL_OK;
 }
 
+size_t pl_tokenizer_most_ids(const pl_tokenizer *tokenizer, size_t bytes)
+{
+    return tokenizer->kind == PL_TOKENIZER_BPE
+               ? pl_bpe_most_ids(tokenizer->bpe, bytes)
+               : bytes;
+}
+
+pl_splitting pl_tokenizer_splitting(const pl_tokenizer *tokenizer)
+{
+    return tokenizer->kind == PL_TOKENIZER_BPE
+               ? pl_bpe_splitting(tokenizer->bpe)
+               : (pl_splitting){ 0 };
+}
+
 pl_status pl_tokenizer_encode(const pl_tokenizer *tokenizer, const char *text,
                               size_t bytes, const char *name, int32_t *ids,
                               size_t capacity, size_t *count, pl_error *err)
@@ -187,7 +201,7 @@ pl_status pl_tokenizer_encode(const pl_tokenizer *tokenizer, const char *text,
                        "has GPT-2's token ids and no meta.json or meta.pkl "
                        "with a vocabulary",
                        name);
-    const size_t most = bytes; /* a token has a byte at least */
+    const size_t most = pl_tokenizer_most_ids(tokenizer, bytes);
     if (most > capacity)
         return pl_fail(err, PL_E_USAGE,
                        "%s: up to %zu tokens are more than the %zu that "

@@ -60,8 +60,14 @@ const char *pl_tokenizer_kind_name(pl_tokenizer_kind kind);
 /* The id of a code point in a char tokenizer, -1 if it has none. */
 int32_t pl_tokenizer_id_of(const pl_tokenizer *tokenizer, uint32_t code);
 
-/* Encodes all of `text`. Never more ids than bytes, so a `capacity` of `bytes`
- * always suffices; less may be an error. An unknown character or invalid UTF-8
+/* How many ids there must be room for, to encode `bytes` bytes. */
+size_t pl_tokenizer_most_ids(const pl_tokenizer *tokenizer, size_t bytes);
+
+/* How bpe makes pieces of a text; others have none, and this is GPT-2's. */
+pl_splitting pl_tokenizer_splitting(const pl_tokenizer *tokenizer);
+
+/* Encodes all of `text`. A `capacity` of pl_tokenizer_most_ids always suffices;
+ * less may be an error. An unknown character or invalid UTF-8
  * is PL_E_FORMAT with the character, its byte offset and line in `name` (a
  * path, or "--start"). A kind without text is PL_E_UNSUPPORTED. bpe finds
  * special tokens in the text, as nanoGPT's sample.py lets tiktoken do; for

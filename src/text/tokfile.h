@@ -15,7 +15,7 @@
 #define PL_TOKENIZER_JSON "tokenizer.json"
 
 /* The largest of these files. */
-enum { PL_TOKENIZER_MAX_BYTES = 16 * 1024 * 1024 };
+enum { PL_TOKENIZER_MAX_BYTES = 32 * 1024 * 1024 };
 
 /* A folder's: meta.json, else tokenizer.json, else meta.pkl, else vocab.json
  * with merges.txt, else none (kind NONE). What is there must be right. */

@@ -49,13 +49,13 @@ static pl_status encode(pl_prompt *prompt, const pl_run *run, const char *name,
 {
     const int given = run->config->origin[PL_KEY_sample_prompts].source !=
                       PL_FROM_DEFAULT;
-    pl_status status = pl_heap_take(run->heap, &prompt->tokens,
-                                    prompt->bytes + 1, sizeof *prompt->tokens,
-                                    err);
+    const size_t room = pl_tokenizer_most_ids(&run->tokenizer, prompt->bytes);
+    pl_status status = pl_heap_take(run->heap, &prompt->tokens, room + 1,
+                                    sizeof *prompt->tokens, err);
     if (!status)
         status = pl_tokenizer_encode(&run->tokenizer, prompt->text,
-                                     prompt->bytes, name, prompt->tokens,
-                                     prompt->bytes, &prompt->count, err);
+                                     prompt->bytes, name, prompt->tokens, room,
+                                     &prompt->count, err);
     if (status == PL_E_FORMAT && !given)
         return pl_fail_in(err, status,
                           "sample_prompts is a line end unless it is set, "

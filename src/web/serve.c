@@ -168,7 +168,7 @@ static void gone(void *context, pl_http_exchange *exchange)
 static int32_t find_end_token(const pl_tokenizer *tokenizer)
 {
     return tokenizer->kind == PL_TOKENIZER_BPE
-               ? pl_bpe_special(tokenizer->bpe, "<|endoftext|>")
+               ? pl_bpe_end_token(tokenizer->bpe)
                : -1;
 }
 
@@ -182,10 +182,12 @@ pl_status pl_serve_open(pl_serve **out, const pl_serve_wish *wish,
         return status;
     serve->wish = *wish;
     serve->end_token = find_end_token(wish->tokenizer);
+    serve->encoded_room = pl_tokenizer_most_ids(wish->tokenizer,
+                                                PL_COMPLETION_BODY_BYTES);
     status = pl_heap_take(heap, &serve->requests, wish->queue,
                           sizeof *serve->requests, err);
     if (!status)
-        status = pl_heap_take(heap, &serve->encoded, PL_COMPLETION_BODY_BYTES,
+        status = pl_heap_take(heap, &serve->encoded, serve->encoded_room,
                               sizeof *serve->encoded, err);
     if (!status)
         status = pl_decoder_open(&serve->decoder, wish->slots, heap, err);

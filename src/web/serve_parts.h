@@ -31,7 +31,8 @@ struct pl_serve {
     size_t present, bytes;
     uint64_t served, texts; /* requests so far; texts without a seed */
     int32_t end_token;      /* -1: the vocabulary has none */
-    int32_t *encoded;       /* [PL_COMPLETION_BODY_BYTES] */
+    int32_t *encoded;       /* [encoded_room] */
+    size_t encoded_room;    /* for a text of PL_COMPLETION_BODY_BYTES */
     pl_json_line line;      /* the answer that is being made */
     double polled;          /* when the clients were last asked */
     pl_status poll_status;  /* of asking them in the middle of a round */

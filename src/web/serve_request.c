@@ -181,7 +181,7 @@ static int encode(request *r, const pl_completion_prompt *prompt,
         *tokens = serve->encoded;
         if (pl_tokenizer_encode(serve->wish.tokenizer, prompt->text,
                                 prompt->bytes, "prompt", serve->encoded,
-                                PL_COMPLETION_BODY_BYTES, count, &err))
+                                serve->encoded_room, count, &err))
             return pl_complain(complaint, 400, "prompt", "%s.", err.text);
     }
     if (*count > 0)

@@ -114,7 +114,7 @@ static pl_status prepare_into(const char *val_text)
         .folder = folder,
         .val_fraction = 0.1,
         .threads = 1,
-        .memory_bytes = pl_prepare_min_bytes(1)
+        .memory_bytes = pl_prepare_min_bytes(1, NULL)
     };
     scratch_write(text, val_text, strlen(val_text));
     pl_status status = pl_prepare(&options, &heap, &result, &err);

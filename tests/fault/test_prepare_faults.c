@@ -86,7 +86,7 @@ static pl_status prepare(plan *p)
         .val_fraction = p->val_fraction,
         .shard_tokens = p->shard_tokens,
         .threads = 1,
-        .memory_bytes = pl_prepare_min_bytes(1),
+        .memory_bytes = pl_prepare_min_bytes(1, NULL),
         .wish = wish,
         .progress = progress,
         .context = p,

@@ -54,11 +54,7 @@ static inline pl_bpe_merge *merges_of(const pl_bpe *bpe, size_t *count)
     *count = pl_bpe_merge_count(bpe);
     pl_bpe_merge *merges = malloc((*count + 1) * sizeof *merges);
     for (size_t i = 0; i < *count; i++)
-        merges[i] = (pl_bpe_merge){
-            bpe->ids[bpe->left[PL_BPE_BYTES + i]],
-            bpe->ids[bpe->right[PL_BPE_BYTES + i]],
-            bpe->ids[PL_BPE_BYTES + i],
-        };
+        merges[i] = pl_bpe_merge_at(bpe, i);
     return merges;
 }
 
@@ -69,7 +65,8 @@ static inline size_t naive_encode(const pl_bpe *bpe, const char *text,
     size_t merge_count, count = 0;
     pl_bpe_merge *merges = merges_of(bpe, &merge_count);
     for (size_t at = 0; at < bytes;) {
-        size_t length = pl_pretok_next(text + at, bytes - at);
+        size_t length = pl_pretok_next(bpe->splitting.pattern, text + at,
+                                       bytes - at);
         for (size_t i = 0; i < length; i++)
             ids[count + i] = bpe->ids[(unsigned char)text[at + i]];
         count += naive_merge(ids + count, length, merges, merge_count);

@@ -58,7 +58,7 @@ static size_t cut(const char *text, size_t bytes, pl_run_count *counts)
 {
     size_t count = 0;
     for (size_t at = 0; at < bytes;) {
-        size_t length = pl_pretok_next(text + at, bytes - at);
+        size_t length = pl_pretok_next(PL_PATTERN_GPT2, text + at, bytes - at);
         pl_run_count *each = &counts[count++];
         *each = (pl_run_count){ .count = 1 };
         if (length <= PL_PRETOKEN_SHORT_BYTES) {

@@ -175,8 +175,8 @@ static void other_kinds_of_tokenizer_are_refused(void **state)
     assert_json_refused("\"type\":\"BPE\"", "\"type\":\"Unigram\"",
                         PL_E_UNSUPPORTED, "of type \"Unigram\"");
     assert_json_refused("\"normalizer\":null",
-                        "\"normalizer\":{\"type\":\"NFC\"}", PL_E_UNSUPPORTED,
-                        "\"normalizer\" changes the text");
+                        "\"normalizer\":{\"type\":\"NFKC\"}", PL_E_UNSUPPORTED,
+                        "\"normalizer\" changes the text by \"NFKC\"");
     assert_json_refused("\"add_prefix_space\":false",
                         "\"add_prefix_space\":true", PL_E_UNSUPPORTED,
                         "puts a blank before");
@@ -185,8 +185,18 @@ static void other_kinds_of_tokenizer_are_refused(void **state)
     assert_json_refused("\"type\":\"ByteLevel\"", "\"type\":\"Whitespace\"",
                         PL_E_UNSUPPORTED, "is not of type ByteLevel");
     assert_json_refused("\"post_processor\":null",
-                        "\"post_processor\":{\"type\":\"TemplateProcessing\"}",
-                        PL_E_UNSUPPORTED, "adds tokens");
+                        "\"post_processor\":{\"type\":\"RobertaProcessing\"}",
+                        PL_E_UNSUPPORTED, "of type \"RobertaProcessing\"");
+    assert_json_refused("\"post_processor\":null",
+                        "\"post_processor\":{\"type\":\"Sequence\","
+                        "\"processors\":[{\"type\":\"Other\"}]}",
+                        PL_E_UNSUPPORTED, "of type \"Other\"");
+    assert_int_equal(
+        read_changed("\"post_processor\":null",
+                     "\"post_processor\":{\"type\":\"Sequence\","
+                     "\"processors\":[{\"type\":\"ByteLevel\"},{\"type\":"
+                     "\"TemplateProcessing\"}]}"),
+        PL_OK);
     assert_json_refused("\"dropout\":null", "\"dropout\":0.1", PL_E_UNSUPPORTED,
                         "\"dropout\" is set");
     assert_json_refused("\"end_of_word_suffix\":null",
@@ -258,6 +268,7 @@ static void merges_that_can_not_happen_are_left_out(void **state)
     const char *text = with_bytes("YWI= 256\nYmM= 257\nYWJj 258\n");
     pl_bpe_text vocab = { .name = "vocab.json" };
     pl_bpe_text merges = { .name = "merges.txt" };
+    int32_t ids[8];
     assert_int_equal(
         pl_bpe_read_ranks(&bpe, text, strlen(text), "x", &heap, &err), PL_OK);
     assert_int_equal(
@@ -270,10 +281,16 @@ static void merges_that_can_not_happen_are_left_out(void **state)
     assert_int_equal(bpe->ids[bpe->left[258]], 256); /* of ab and c */
     assert_int_equal(pl_bpe_special(bpe, "<|endoftext|>"), 259);
 
-    merges.text = "ab c\na b\n"; /* before its parts are there */
+    merges.text = "ab c\na b\n"; /* before its parts are there: at once */
     merges.bytes = strlen(merges.text);
     assert_int_equal(pl_bpe_read_vocab(&bpe, &vocab, &merges, &heap, &err),
-                     PL_E_UNSUPPORTED);
+                     PL_OK);
+    assert_int_equal(pl_bpe_merge_count(bpe), 2);
+    assert_int_equal(
+        pl_bpe_encode_plain(bpe, "xabcabx", 7, PL_BPE_SPECIALS_AS_TEXT, ids),
+        4);
+    assert_int_equal(ids[1], 258);
+    assert_int_equal(ids[2], 256);
     merges.text = "a b\nabc\n";
     merges.bytes = strlen(merges.text);
     assert_int_equal(pl_bpe_read_vocab(&bpe, &vocab, &merges, &heap, &err),

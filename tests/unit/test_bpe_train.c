@@ -77,7 +77,7 @@ static void lay_out(corpus *c, const char *text, size_t bytes)
         id_of[pl_bpe_byte_at(place)] = (int32_t)place;
     c->count = 0;
     for (size_t at = 0; at < bytes;) {
-        size_t length = pl_pretok_next(text + at, bytes - at);
+        size_t length = pl_pretok_next(PL_PATTERN_GPT2, text + at, bytes - at);
         for (size_t i = 0; i < length; i++)
             c->ids[c->count++] = id_of[(unsigned char)text[at + i]];
         c->ids[c->count++] = -1;
@@ -168,10 +168,10 @@ static void add_share(void *context, int ith, int nth)
 {
     job *j = context;
     size_t each = TEXT_BYTES / (size_t)nth;
-    size_t begin = pl_pretok_cut(j->text, each * (size_t)ith);
-    size_t end = ith + 1 == nth
-                     ? TEXT_BYTES
-                     : pl_pretok_cut(j->text, each * (size_t)(ith + 1));
+    size_t begin = pl_pretok_cut(PL_PATTERN_GPT2, j->text, each * (size_t)ith);
+    size_t end = ith + 1 == nth ? TEXT_BYTES
+                                : pl_pretok_cut(PL_PATTERN_GPT2, j->text,
+                                                each * (size_t)(ith + 1));
     j->status[ith] = pl_bpe_counter_add(j->counter, ith, j->text + begin,
                                         end - begin, NULL);
 }
@@ -242,8 +242,9 @@ static void more_runs_than_are_kept_are_united(void **state)
      * what it was, so that the merges stay. */
     for (int round = 0; round < 4; round++)
         for (size_t at = 0, end; at < TEXT_BYTES; at = end) {
-            end = at + 8000 < TEXT_BYTES ? at + pl_pretok_cut(text + at, 8000)
-                                         : TEXT_BYTES;
+            end = at + 8000 < TEXT_BYTES
+                      ? at + pl_pretok_cut(PL_PATTERN_GPT2, text + at, 8000)
+                      : TEXT_BYTES;
             assert_int_equal(
                 pl_bpe_counter_add(counter, 0, text + at, end - at, &err),
                 PL_OK);

@@ -90,9 +90,9 @@ static pl_status run(seen *s, const char *path, int threads, size_t load_bytes,
     pl_source_options from = { .paths = paths,
                                .path_count = 1,
                                .memory_bytes = MEMORY };
-    pl_heap heap = pl_heap_make(pl_crew_bytes(load_bytes, PL_CREW_IDS) + 65536);
+    pl_heap heap = pl_heap_make(pl_crew_bytes(load_bytes, 1) + 65536);
     pl_crew_options options = { .load_bytes = load_bytes,
-                                .ids = PL_CREW_IDS,
+                                .id_room = 1,
                                 .ends = ends,
                                 .tally = s->tally,
                                 .mark = mark,

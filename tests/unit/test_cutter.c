@@ -13,6 +13,8 @@
 
 static scratch dir;
 static pl_error err;
+static const pl_cutter_cuts anywhere = { .at = PL_CUTTER_ANYWHERE };
+static const pl_cutter_cuts at_words = { .at = PL_CUTTER_AT_WORDS };
 
 static int set_up(void **state)
 {
@@ -32,39 +34,35 @@ static void a_cut_stands_between_a_word_and_a_blank(void **state)
 {
     (void)state;
     /* The text has one byte more than may be given. */
-    assert_int_equal(pl_cutter_cut("one two thr", 10, PL_CUTTER_ANYWHERE), 7);
-    assert_int_equal(pl_cutter_cut("one two thr", 7, PL_CUTTER_ANYWHERE), 7);
-    assert_int_equal(pl_cutter_cut("one two thr", 6, PL_CUTTER_ANYWHERE), 3);
-    assert_int_equal(pl_cutter_cut("one\n\n\ntwo", 8, PL_CUTTER_ANYWHERE), 3);
-    assert_int_equal(pl_cutter_cut("one  \t two", 9, PL_CUTTER_ANYWHERE), 3);
+    assert_int_equal(pl_cutter_cut("one two thr", 10, anywhere), 7);
+    assert_int_equal(pl_cutter_cut("one two thr", 7, anywhere), 7);
+    assert_int_equal(pl_cutter_cut("one two thr", 6, anywhere), 3);
+    assert_int_equal(pl_cutter_cut("one\n\n\ntwo", 8, anywhere), 3);
+    assert_int_equal(pl_cutter_cut("one  \t two", 9, anywhere), 3);
     assert_int_equal(
-        pl_cutter_cut("a \xE6\x96\x87\xE3\x80\x82\nb", 9, PL_CUTTER_ANYWHERE),
-        8);
+        pl_cutter_cut("a \xE6\x96\x87\xE3\x80\x82\nb", 9, anywhere), 8);
 }
 
 static void white_space_of_any_kind_is_not_cut(void **state)
 {
     (void)state;
     /* U+3000 and U+00A0 before a blank. */
-    assert_int_equal(pl_cutter_cut("a b\xE3\x80\x80 c", 7, PL_CUTTER_ANYWHERE),
-                     1);
-    assert_int_equal(pl_cutter_cut("a b\xC2\xA0 c", 6, PL_CUTTER_ANYWHERE), 1);
+    assert_int_equal(pl_cutter_cut("a b\xE3\x80\x80 c", 7, anywhere), 1);
+    assert_int_equal(pl_cutter_cut("a b\xC2\xA0 c", 6, anywhere), 1);
     /* Half a character is no word. */
-    assert_int_equal(pl_cutter_cut("a b\xE3\x80 c", 6, PL_CUTTER_ANYWHERE), 1);
+    assert_int_equal(pl_cutter_cut("a b\xE3\x80 c", 6, anywhere), 1);
 }
 
 static void without_a_word_a_cut_stands_before_a_character(void **state)
 {
     (void)state;
-    assert_int_equal(pl_cutter_cut("xxxxxxx", 6, PL_CUTTER_ANYWHERE), 6);
-    assert_int_equal(
-        pl_cutter_cut("\xE6\x96\x87\xE6\x96\x87\xE6", 5, PL_CUTTER_ANYWHERE),
-        3);
-    assert_int_equal(pl_cutter_cut("      ", 5, PL_CUTTER_ANYWHERE), 5);
+    assert_int_equal(pl_cutter_cut("xxxxxxx", 6, anywhere), 6);
+    assert_int_equal(pl_cutter_cut("\xE6\x96\x87\xE6\x96\x87\xE6", 5, anywhere),
+                     3);
+    assert_int_equal(pl_cutter_cut("      ", 5, anywhere), 5);
     /* What isn't UTF-8 is cut somewhere. */
-    assert_int_equal(
-        pl_cutter_cut("\x80\x80\x80\x80\x80\x80\x80", 6, PL_CUTTER_ANYWHERE),
-        6);
+    assert_int_equal(pl_cutter_cut("\x80\x80\x80\x80\x80\x80\x80", 6, anywhere),
+                     6);
 }
 
 /* The text comes back, in pieces that fit. Returns their number. */
@@ -91,7 +89,7 @@ static int read_pieces_cut(const char *text, size_t bytes, size_t buffer_bytes,
         assert_int_equal(pl_cutter_next(&pieces, &piece, &got, &more, &err),
                          PL_OK);
         assert_true(got <= bytes - done);
-        assert_true(got < buffer_bytes || cuts == PL_CUTTER_AT_WORDS);
+        assert_true(got < buffer_bytes || cuts.at == PL_CUTTER_AT_WORDS);
         assert_memory_equal(piece, text + done, got);
         if (more == PL_CUTTER_MORE)
             assert_true(got > 0);
@@ -108,7 +106,7 @@ static int read_pieces_cut(const char *text, size_t bytes, size_t buffer_bytes,
 
 static int read_pieces(const char *text, size_t bytes, size_t buffer_bytes)
 {
-    return read_pieces_cut(text, bytes, buffer_bytes, PL_CUTTER_ANYWHERE);
+    return read_pieces_cut(text, bytes, buffer_bytes, anywhere);
 }
 
 /* The words of a text are those of its pieces, however small they are, and
@@ -140,13 +138,16 @@ static void a_cut_never_changes_a_word(void **state)
         }
         size_t bytes = strlen(text);
         for (size_t part = 1; part < bytes; part++) {
-            size_t cut = pl_cutter_cut(text, part, PL_CUTTER_AT_WORDS), at = 0;
+            pl_cutter_cuts cuts = { .splitting.pattern =
+                                        (pl_pattern)(part % PL_PATTERN_COUNT) };
+            size_t cut = pl_cutter_cut(text, part, cuts), at = 0;
             while (at < cut)
-                at += pl_pretok_next(text + at, bytes - at);
+                at += pl_pretok_next(cuts.splitting.pattern, text + at,
+                                     bytes - at);
             assert_int_equal(at, cut);
         }
         if (bytes)
-            (void)read_pieces_cut(text, bytes, 8, PL_CUTTER_AT_WORDS);
+            (void)read_pieces_cut(text, bytes, 8, at_words);
     }
 }
 
@@ -169,7 +170,7 @@ static void a_word_that_does_not_fit_is_refused(void **state)
     assert_int_equal(pl_stream_open(&stream, path, packed, sizeof packed,
                                     &unpack, NULL, NULL, &err),
                      PL_OK);
-    pl_cutter_open(&pieces, &stream, &room, &buffer, 7, PL_CUTTER_AT_WORDS);
+    pl_cutter_open(&pieces, &stream, &room, &buffer, 7, at_words);
     assert_int_equal(pl_cutter_next(&pieces, &piece, &got, &more, &err),
                      PL_E_MEMORY);
     assert_non_null(strstr(err.text, "t.txt, byte 0: a word without an end"));

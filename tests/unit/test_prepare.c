@@ -50,7 +50,7 @@ static pl_prepare_options options_for(const char *const *paths, size_t count,
         .end_token = PL_PREPARE_NO_TOKEN,
         .val_fraction = 0.1,
         .threads = 2,
-        .memory_bytes = pl_prepare_min_bytes(2),
+        .memory_bytes = pl_prepare_min_bytes(2, NULL),
     };
 }
 

@@ -66,7 +66,7 @@ static uint64_t go_on_after_an_edit(size_t at)
         .end_token = PL_PREPARE_NO_TOKEN,
         .val_fraction = 0.1,
         .threads = 1,
-        .memory_bytes = pl_prepare_min_bytes(1),
+        .memory_bytes = pl_prepare_min_bytes(1, NULL),
         .progress = count_load,
         .wish = stop_after_two,
         .context = &loads,

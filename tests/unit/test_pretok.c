@@ -13,14 +13,14 @@
 
 /* The pieces of `text` with "|" between them are `want`. The text lies at the
  * end of its memory, so that a sanitizer sees what is read behind it. */
-static void assert_pieces(const char *text, const char *want)
+static void assert_cut(pl_pattern pattern, const char *text, const char *want)
 {
     char cut[512] = "";
     size_t bytes = strlen(text), used = 0;
     char *exact = malloc(bytes);
     memcpy(exact, text, bytes);
     for (size_t at = 0; at < bytes;) {
-        size_t length = pl_pretok_next(exact + at, bytes - at);
+        size_t length = pl_pretok_next(pattern, exact + at, bytes - at);
         assert_in_range(length, 1, bytes - at);
         used += (size_t)snprintf(cut + used, sizeof cut - used, "%s%.*s",
                                  at ? "|" : "", (int)length, exact + at);
@@ -28,6 +28,11 @@ static void assert_pieces(const char *text, const char *want)
     }
     assert_string_equal(cut, want);
     free(exact);
+}
+
+static void assert_pieces(const char *text, const char *want)
+{
+    assert_cut(PL_PATTERN_GPT2, text, want);
 }
 
 static void words_take_the_blank_before_them(void **state)
@@ -92,12 +97,73 @@ static void invalid_bytes_are_cut_like_the_character_for_them(void **state)
     assert_pieces("\xc3", "\xc3");
 }
 
+/* ---- other patterns ---- */
+
+static void modern_words_take_any_character_before_them(void **state)
+{
+    (void)state;
+    assert_cut(PL_PATTERN_LLAMA3, "Hello world\tthere", "Hello| world|\tthere");
+    assert_cut(PL_PATTERN_LLAMA3, "(a _b ..c -1 !d", "(a| _|b| ..|c| -|1| !|d");
+    assert_cut(PL_PATTERN_LLAMA3, "\u3000a  b \u00e9", "\u3000a| | b| \u00e9");
+    assert_cut(PL_PATTERN_LLAMA3, "\na\rb", "\n|a|\r|b");
+    assert_cut(PL_PATTERN_LLAMA3, "a\u0301b", "a|\u0301b");
+}
+
+static void modern_contractions_are_found_in_any_case(void **state)
+{
+    (void)state;
+    for (int i = PL_PATTERN_LLAMA3; i <= PL_PATTERN_QWEN2; i++) {
+        pl_pattern p = (pl_pattern)i;
+        assert_cut(p, "it's IT'Sx we'LL I'Mx don't he'd",
+                   "it|'s| IT|'S|x| we|'LL| I|'M|x| don|'t| he|'d");
+        assert_cut(p, "they'Vex you'rEx 'la 'xs '",
+                   "they|'Ve|x| you|'rE|x| '|"
+                   "la| '|xs| '");
+        assert_cut(p, "a'\u017fa", "a|'\u017f|a"); /* the long s */
+        assert_cut(p, "'\u00dfa'", "'\u00dfa|'");
+    }
+    assert_cut(PL_PATTERN_SMOLLM2, "it's IT'S", "it|'s| IT|'|S");
+}
+
+static void digits_go_by_threes_or_alone(void **state)
+{
+    (void)state;
+    assert_cut(PL_PATTERN_LLAMA3, "12345678 9\u0663\u00b20",
+               "123|456|78| |9\u0663\u00b2|0");
+    assert_cut(PL_PATTERN_QWEN2, "123 4a5", "1|2|3| |4|a|5");
+    assert_cut(PL_PATTERN_SMOLLM2, "123 4a  5\n\n6 b\u00b2",
+               "1|2|3| |4|a|  |5|\n\n|6| b|\u00b2");
+    /* numbers for Rust since Unicode 17, for regular expressions not yet */
+    assert_cut(PL_PATTERN_SMOLLM2, "!!\U00011de0\U00016ff4? \U00016ff6",
+               "!!|\U00011de0|\U00016ff4|?| |\U00016ff6");
+    assert_cut(PL_PATTERN_GPT2, "!!\U00011de0", "!!\U00011de0");
+}
+
+static void line_ends_join_punctuation_and_blanks(void **state)
+{
+    (void)state;
+    assert_cut(PL_PATTERN_LLAMA3, "a!\n\r\n b", "a|!\n\r\n| b");
+    assert_cut(PL_PATTERN_LLAMA3, "a  \n \n  b", "a|  \n \n| | b");
+    assert_cut(PL_PATTERN_LLAMA3, "a\n", "a|\n");
+    assert_cut(PL_PATTERN_LLAMA3, "a \n\t", "a| \n|\t");
+    assert_cut(PL_PATTERN_QWEN2, ".\n\n  ", ".\n\n|  ");
+    assert_cut(PL_PATTERN_QWEN2, "a   ", "a|   ");
+    assert_cut(PL_PATTERN_QWEN2, "1 \n2", "1| \n|2");
+}
+
+static void a_cut_off_character_is_one_before_a_word(void **state)
+{
+    (void)state;
+    assert_cut(PL_PATTERN_LLAMA3, "\xe2\x82w", "\xe2\x82w");
+    assert_cut(PL_PATTERN_LLAMA3, "\x80\x80w", "\x80\x80|w");
+}
+
 /* Text of `bytes` bytes from few, awkward characters, whole or not. */
 static size_t make_text(char *out, size_t bytes, uint32_t seed)
 {
     static const char *const parts[] = {
-        "a", "b",      "s",      "'",      " ",    " ",    "\n",   "\t",  "1",
-        "!", "\u00e9", "\u3000", "\u00a0", "\xff", "\xe2", "\x80", "\xc2"
+        "a", "b",      "s",      "'",      " ",    " ",    "\n",   "\t",   "1",
+        "!", "\u00e9", "\u3000", "\u00a0", "\xff", "\xe2", "\x80", "\xc2", "\r"
     };
     size_t used = 0;
     for (uint32_t i = 0; used + 4 < bytes; i++) {
@@ -115,12 +181,13 @@ static void pieces_are_those_of_the_replaced_text(void **state)
     (void)state;
     char text[64], replaced[192], copy[192];
     for (uint32_t seed = 0; seed < 3000; seed++) {
+        pl_pattern p = (pl_pattern)(seed % PL_PATTERN_COUNT);
         size_t bytes = make_text(text, 40, seed);
         size_t all = pl_replace_invalid(text, bytes, replaced), at = 0,
                seen = 0;
         while (at < bytes) {
-            size_t one = pl_pretok_next(text + at, bytes - at);
-            size_t other = pl_pretok_next(replaced + seen, all - seen);
+            size_t one = pl_pretok_next(p, text + at, bytes - at);
+            size_t other = pl_pretok_next(p, replaced + seen, all - seen);
             size_t again = pl_replace_invalid(text + at, one, copy);
             assert_int_equal(again, other);
             assert_memory_equal(copy, replaced + seen, other);
@@ -137,19 +204,20 @@ static void a_cut_changes_no_piece(void **state)
     char text[64];
     int cuts = 0;
     for (uint32_t seed = 0; seed < 3000; seed++) {
+        pl_pattern p = (pl_pattern)(seed % PL_PATTERN_COUNT);
         size_t bytes = make_text(text, 40, seed), before = 0, after = 0;
         for (size_t part = 1; part <= bytes; part++) {
-            size_t cut = pl_pretok_cut(text, part);
+            size_t cut = pl_pretok_cut(p, text, part);
             assert_in_range(cut, 0, part - 1);
             if (cut == 0)
                 continue;
             cuts++;
             for (before = 0; before < cut;)
-                before += pl_pretok_next(text + before, cut - before);
+                before += pl_pretok_next(p, text + before, cut - before);
             for (after = 0; after < cut;) {
-                size_t whole = pl_pretok_next(text + after, bytes - after);
+                size_t whole = pl_pretok_next(p, text + after, bytes - after);
                 assert_int_equal(whole,
-                                 pl_pretok_next(text + after, cut - after));
+                                 pl_pretok_next(p, text + after, cut - after));
                 after += whole;
             }
             assert_int_equal(after, cut);
@@ -161,11 +229,16 @@ static void a_cut_changes_no_piece(void **state)
 static void a_text_without_a_place_to_cut_says_so(void **state)
 {
     (void)state;
-    assert_int_equal(pl_pretok_cut("abc", 3), 0);
-    assert_int_equal(pl_pretok_cut("", 0), 0);
-    assert_int_equal(pl_pretok_cut(" \n ", 3), 0);
-    assert_int_equal(pl_pretok_cut("\u00a0 b", 4), 0);
-    assert_int_equal(pl_pretok_cut("a b  c", 6), 3);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_GPT2, "abc", 3), 0);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_GPT2, "", 0), 0);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_GPT2, " \n ", 3), 0);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_GPT2, "\u00a0 b", 4), 0);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_GPT2, "a b  c", 6), 3);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_GPT2, "a b.\nc", 6), 4);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_LLAMA3, "a b.\nc", 6), 1);
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_LLAMA3, "a b\nc", 5), 3);
+    /* U+0958 becomes a letter and a mark by NFC */
+    assert_int_equal(pl_pretok_cut(PL_PATTERN_QWEN2, "a \u0958\nc", 7), 1);
 }
 
 static void assert_replaced(const char *text, const char *want)
@@ -200,6 +273,11 @@ int main(void)
         cmocka_unit_test(white_space_leaves_its_last_to_the_word),
         cmocka_unit_test(letters_of_all_scripts_go_together),
         cmocka_unit_test(invalid_bytes_are_cut_like_the_character_for_them),
+        cmocka_unit_test(modern_words_take_any_character_before_them),
+        cmocka_unit_test(modern_contractions_are_found_in_any_case),
+        cmocka_unit_test(digits_go_by_threes_or_alone),
+        cmocka_unit_test(line_ends_join_punctuation_and_blanks),
+        cmocka_unit_test(a_cut_off_character_is_one_before_a_word),
         cmocka_unit_test(pieces_are_those_of_the_replaced_text),
         cmocka_unit_test(a_cut_changes_no_piece),
         cmocka_unit_test(a_text_without_a_place_to_cut_says_so),
