@@ -189,6 +189,9 @@ static void what_the_kernel_took_away_is_not_backed(void **state)
     assert_true(moment);
     munlock(base, place->arena_bytes);
     assert_int_equal(madvise(base + at, page, MADV_DONTNEED), 0);
+    unsigned char is_here = 0;
+    if (mincore(base + at, page, &is_here) || is_here & 1)
+        skip(); /* an emulator that leaves it there */
     const pl_device_backing b = backing_of(PL_EVAL);
     for (int class = 0; class < PL_CLASS_COUNT; class ++)
         assert_int_equal(b.class_bytes[class],
