@@ -4,10 +4,11 @@
 # TEXT gets it as it is, C as the bytes of pl_gpu_source.
 set(parts
     kernels/dialect.h base/philox.h kernels/halves.h kernels/vmath.h
-    kernels/gelu.h
+    kernels/gelu.h kernels/swiglu.h
     kernels/gpu/words.clh kernels/gpu/args.h kernels/gpu/memory.clh
-    kernels/gpu/lanes.clh kernels/gpu/double.clh
+    kernels/gpu/gelu.clh kernels/gpu/lanes.clh kernels/gpu/double.clh
     kernels/gpu/gemm.cl kernels/gpu/layernorm.cl kernels/gpu/rmsnorm.cl
+    kernels/gpu/qk.cl kernels/gpu/glu.cl
     kernels/gpu/attention.clh kernels/gpu/attention.cl
     kernels/gpu/attention_bwd.clh kernels/gpu/attention_bwd.cl
     kernels/gpu/loss.cl kernels/gpu/embed.cl

@@ -82,8 +82,6 @@ typedef struct pl_device_info {
     pl_products tensor;       /* what its tensor cores compute; exact: it has
                                * none */
     int has_all_products;     /* its kernels compute every kind */
-    int gpt2_only; /* it has no kernels for the ops of kernels/family.h,
-                    * nor for what GPT-2 has otherwise */
     pl_place_rules memory;
     size_t workers; /* that share a step; scratch may be for each */
     size_t cores;   /* of 3 GHz with AVX2 that it is worth, until measured */

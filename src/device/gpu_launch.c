@@ -61,8 +61,9 @@ void pl_gpu_embed_bwd(pl_gpu_stream *stream, const pl_embed_bwd *args)
                               .dropout = dropout_of(&args->dropout) };
     const size_t wide = ceil_div(args->C, 256);
     launch(stream, PL_GPU_embed_dwte, args->rows, wide, &g);
-    launch(stream, PL_GPU_embed_dwpe,
-           args->rows < args->T ? args->rows : args->T, wide, &g);
+    if (args->dwpe)
+        launch(stream, PL_GPU_embed_dwpe,
+               args->rows < args->T ? args->rows : args->T, wide, &g);
 }
 
 /* ---- norms ---- */
@@ -79,6 +80,7 @@ void pl_gpu_layernorm(pl_gpu_stream *stream, const pl_layernorm *args)
                          .rows = word(args->rows),
                          .C = word(args->C),
                          .y_storage = (uint32_t)args->y_storage,
+                         .eps = args->eps,
                          .vector = args->C % 4 == 0 &&
                                    is_aligned(args->y, args->y_storage, 0) &&
                                    is_aligned(args->x, PL_STORE_F32, 0) &&
@@ -96,6 +98,7 @@ void pl_gpu_rmsnorm(pl_gpu_stream *stream, const pl_rmsnorm *args)
                          .rows = word(args->rows),
                          .C = word(args->C),
                          .y_storage = (uint32_t)args->y_storage,
+                         .eps = args->eps,
                          .vector = args->C % 4 == 0 &&
                                    is_aligned(args->y, args->y_storage, 0) &&
                                    is_aligned(args->x, PL_STORE_F32, 0) &&
@@ -152,7 +155,7 @@ void pl_gpu_gelu(pl_gpu_stream *stream, const pl_gelu *args)
     const gpu_gelu g = { .y = address(args->y),
                          .x = address(args->x),
                          .count = args->count,
-                         .tanh = args->kind == PL_GELU_TANH,
+                         .gelu = (uint32_t)args->kind,
                          .y_storage = (uint32_t)args->y_storage,
                          .x_storage = (uint32_t)args->x_storage };
     launch(stream, PL_GPU_gelu, ceil_div(args->count, 256), 1, &g);
@@ -199,6 +202,12 @@ void pl_gpu_move(pl_gpu_stream *stream, const pl_move *args)
 
 /* ---- loss ---- */
 
+/* 1 / cap, or 0 without one. */
+static float inverse_of(float cap)
+{
+    return cap != 0.0f ? 1.0f / cap : 0.0f;
+}
+
 void pl_gpu_cross_entropy(pl_gpu_stream *stream, const pl_cross_entropy *args)
 {
     const gpu_cross_entropy g = { .logits = address(args->logits),
@@ -213,10 +222,22 @@ void pl_gpu_cross_entropy(pl_gpu_stream *stream, const pl_cross_entropy *args)
                                   .vector = args->V % 4 == 0 &&
                                             is_aligned(args->logits,
                                                        args->storage, 0),
-                                  .scale = args->scale };
+                                  .scale = args->scale,
+                                  .cap = args->cap,
+                                  .inverse = inverse_of(args->cap) };
     if (args->V)
         launch(stream, PL_GPU_cross_entropy, ceil_div(args->rows, LANE_ROWS), 1,
                &g);
+}
+
+void pl_gpu_softcap(pl_gpu_stream *stream, const pl_softcap *args)
+{
+    const gpu_softcap g = { .x = address(args->x),
+                            .count = args->count,
+                            .cap = args->cap,
+                            .inverse = inverse_of(args->cap),
+                            .vector = address(args->x) % 16 == 0 };
+    launch(stream, PL_GPU_softcap, ceil_div(args->count, 1024), 1, &g);
 }
 
 void pl_gpu_loss_sum(pl_gpu_stream *stream, const pl_loss_sum *args)

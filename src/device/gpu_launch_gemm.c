@@ -49,7 +49,7 @@ static gpu_gemm gemm_args(const pl_gemm *a)
                    .c_row = word(a->c_row),
                    .start = (uint32_t)a->start,
                    .epilogue = (uint32_t)e->kind,
-                   .tanh = e->gelu == PL_GELU_TANH,
+                   .gelu = (uint32_t)e->gelu,
                    .row = word(e->row),
                    .T = word(e->T),
                    .position = word(e->position),

@@ -1,85 +1,6 @@
 /* selftest_cases.c: see selftest_cases.h. */
-#include "device/selftest_cases.h"
-
-#include <math.h>
-
-typedef pl_selftest_side side;
-
-/* What an operand holds before. */
-typedef enum kind {
-    ANY,      /* numbers of every size, zeros of both signs, denormals */
-    MILD,     /* about 1 */
-    POSITIVE, /* about 1, above 0 */
-    TOKENS,   /* below VOCABULARY */
-    ZERO,
-} kind;
-
-enum { VOCABULARY = 50 };
-
-static uint32_t draw(side *t)
-{
-    t->seed = t->seed * 1664525u + 1013904223u;
-    return t->seed >> 8;
-}
-
-static float draw_float(side *t, kind what)
-{
-    const float part = (float)(draw(t) & 0xffff) / 65536.0f;
-    const uint32_t sort = draw(t) % 16;
-    if (what == ZERO)
-        return 0.0f;
-    if (what == POSITIVE)
-        return 0.25f + part;
-    if (what == ANY && sort == 0)
-        return draw(t) % 2 ? 0.0f : -0.0f;
-    if (what == ANY && sort < 4)
-        return ldexpf(1.0f + part, (int)(draw(t) % 160) - 140);
-    return 4.0f * part - 2.0f;
-}
-
-static void *take(side *t, size_t count, pl_storage storage, kind what)
-{
-    unsigned char *at = t->base + t->used;
-    const size_t bytes = count * pl_storage_bytes(storage);
-    for (size_t i = 0; i < count && t->fills; i++)
-        if (what == TOKENS)
-            ((int32_t *)(void *)at)[i] = (int32_t)(draw(t) % VOCABULARY);
-        else
-            pl_storage_put(at, i, draw_float(t, what), storage);
-    t->used += (bytes + PL_SELFTEST_ALIGN - 1) / PL_SELFTEST_ALIGN *
-               PL_SELFTEST_ALIGN;
-    return at;
-}
-
-static float *floats(side *t, size_t count, kind what)
-{
-    return take(t, count, PL_STORE_F32, what);
-}
-
-static int32_t *tokens(side *t, size_t count)
-{
-    return take(t, count, PL_STORE_F32, TOKENS);
-}
-
-/* What an op may use as it likes. */
-static float *scratch(side *t, size_t count)
-{
-    t->scratch_first = t->used;
-    float *at = floats(t, count, ZERO);
-    t->scratch_end = t->used;
-    return at;
-}
-
-static pl_dropout dropout(uint32_t site)
-{
-    return (pl_dropout){ .threshold = 1u << 30,
-                         .scale = 4.0f / 3.0f,
-                         .seed = 7,
-                         .step = 3,
-                         .site = site,
-                         .layer = 1,
-                         .sequence = 2 };
-}
+#include "device/selftest_family.h"
+#include "device/selftest_parts.h"
 
 /* ---- products ---- */
 
@@ -90,7 +11,7 @@ typedef struct product {
     pl_epilogue_kind after;
 } product;
 
-static void multiply(side *t, product p)
+static void multiply_with(side *t, product p, pl_gelu_kind gelu)
 {
     const size_t all = p.M * p.N, room = (p.M < p.N ? p.M : p.N) * p.K;
     const int is_sum = p.start == PL_GEMM_KEEP ||
@@ -115,6 +36,7 @@ static void multiply(side *t, product p)
                   .products = t->products,
                   .scratch_floats = room };
     g.epilogue = (pl_epilogue){ .kind = p.after,
+                                .gelu = gelu,
                                 .x_storage = kept,
                                 .y_storage = t->storage,
                                 .row = p.N,
@@ -126,6 +48,11 @@ static void multiply(side *t, product p)
         g.epilogue.y = take(t, all, t->storage, ZERO);
     g.scratch = scratch(t, room);
     t->calls->gemm(t->worker, &g);
+}
+
+static void multiply(side *t, product p)
+{
+    multiply_with(t, p, PL_GELU_ERF);
 }
 
 static void large_nn(side *t)
@@ -186,6 +113,20 @@ static void one_row(side *t)
 static void few_rows(side *t)
 {
     multiply(t, (product){ 3, 150, 70, 0, 1, PL_GEMM_ZERO, PL_EPILOGUE_NONE });
+}
+
+static void relu2(side *t)
+{
+    multiply_with(t,
+                  (product){ 67, 68, 29, 0, 0, PL_GEMM_ZERO, PL_EPILOGUE_GELU },
+                  PL_GELU_RELU2);
+}
+
+static void relu2_slope(side *t)
+{
+    multiply_with(
+        t, (product){ 136, 132, 64, 0, 1, PL_GEMM_ZERO, PL_EPILOGUE_GELU_BWD },
+        PL_GELU_RELU2);
 }
 
 static void column_sum(side *t)
@@ -253,7 +194,7 @@ static void layernorm(side *t)
                              .bias = floats(t, 70, MILD),
                              .rows = 19,
                              .C = 70,
-                             .eps = 1e-5f,
+                             .eps = 1e-3f,
                              .y_storage = t->storage };
     t->calls->layernorm(t->worker, &a);
 }
@@ -406,15 +347,15 @@ static void wide_bwd(side *t)
 
 static void gelu(side *t)
 {
-    pl_gelu a = { .y = take(t, 3000, t->storage, ZERO),
-                  .x = take(t, 3000, t->storage, ANY),
+    pl_gelu a = { .x = take(t, 3000, t->storage, ANY),
                   .count = 3000,
                   .y_storage = t->storage,
                   .x_storage = t->storage };
-    t->calls->gelu(t->worker, &a);
-    a.kind = PL_GELU_TANH;
-    a.y = take(t, 3000, t->storage, ZERO);
-    t->calls->gelu(t->worker, &a);
+    for (int k = PL_GELU_ERF; k <= PL_GELU_RELU2; k++) {
+        a.kind = (pl_gelu_kind)k;
+        a.y = take(t, 3000, t->storage, ZERO);
+        t->calls->gelu(t->worker, &a);
+    }
 }
 
 static void drop(side *t)
@@ -567,14 +508,27 @@ const pl_selftest_row pl_selftest_rows[] = {
     { "gemm", "residual, dropout", residual, 1, 1 },
     { "gemm", "one row, GELU", one_row, 1, 1 },
     { "gemm", "few rows, B transposed", few_rows, 1, 1 },
+    { "gemm", "relu2", relu2, 1, 1 },
+    { "gemm", "B transposed, relu2's slope", relu2_slope, 1, 1 },
     { "column_sum", "", column_sum, 1, 0 },
     { "embed", "dropout", embed, 0, 0 },
     { "embed", "places", embed_places, 0, 0 },
+    { "embed", "no positions", pl_selftest_embed, 0, 0 },
     { "embed_bwd", "dropout", embed_bwd, 0, 0 },
+    { "embed_bwd", "no positions", pl_selftest_embed_bwd, 0, 0 },
     { "layernorm", "", layernorm, 1, 0 },
     { "layernorm_bwd", "", layernorm_bwd, 1, 0 },
     { "rmsnorm", "", rmsnorm, 1, 0 },
     { "rmsnorm_bwd", "", rmsnorm_bwd, 1, 0 },
+    { "qk", "rotated", pl_selftest_rotated, 1, 0 },
+    { "qk", "rotated, odd heads, places", pl_selftest_rotated_apart, 1, 0 },
+    { "qk", "normed", pl_selftest_normed, 1, 0 },
+    { "qk", "normed, rotated", pl_selftest_both, 1, 0 },
+    { "qk", "normed, rotated, odd heads", pl_selftest_both_odd, 1, 0 },
+    { "qk_bwd", "rotated", pl_selftest_rotated_bwd, 1, 0 },
+    { "qk_bwd", "normed", pl_selftest_normed_bwd, 1, 0 },
+    { "qk_bwd", "normed, rotated", pl_selftest_both_bwd, 1, 0 },
+    { "qk_bwd", "normed, rotated, odd heads", pl_selftest_odd_bwd, 1, 0 },
     { "attention", "groups, dropout", attention, 1, 1 },
     { "attention", "wide heads", wide_heads, 1, 1 },
     { "attention", "odd heads", odd_heads, 1, 1 },
@@ -583,13 +537,17 @@ const pl_selftest_row pl_selftest_rows[] = {
     { "attention", "places", many_apart, 1, 1 },
     { "attention_bwd", "groups, dropout", attention_bwd, 1, 1 },
     { "attention_bwd", "wide heads", wide_bwd, 1, 1 },
-    { "gelu", "both forms", gelu, 1, 0 },
+    { "gelu", "all kinds", gelu, 1, 0 },
+    { "glu", "", pl_selftest_glu, 1, 0 },
+    { "glu", "odd", pl_selftest_glu_odd, 1, 0 },
     { "drop", "", drop, 1, 0 },
     { "copy", "", copy, 1, 0 },
     { "copy", "to places", copy_to_places, 1, 0 },
     { "add", "", add, 0, 0 },
     { "move", "", move, 0, 0 },
     { "cross_entropy", "", cross_entropy, 1, 0 },
+    { "cross_entropy", "capped", pl_selftest_capped, 1, 0 },
+    { "softcap", "", pl_selftest_softcap, 0, 0 },
     { "loss_sum", "", loss_sum, 0, 0 },
     { "sumsq", "", sumsq, 0, 0 },
     { "clip", "", clip, 0, 0 },

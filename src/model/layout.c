@@ -76,33 +76,6 @@ static int keeps_copies(const pl_config *config, const pl_device_info *device)
     return config->working_copy == PL_WORKING_COPY_RESIDENT;
 }
 
-/* What no card computes yet, or PL_SHAPE_FIELDS. */
-static pl_shape_field cards_lack(const pl_shape *shape)
-{
-    return shape->position == PL_POSITION_ROTARY ? PL_SHAPE_position
-           : shape->mlp != PL_MLP_GELU           ? PL_SHAPE_mlp
-           : shape->qk_norm != PL_QK_NORM_NONE   ? PL_SHAPE_qk_norm
-           : shape->logit_softcap > 0.0          ? PL_SHAPE_logit_softcap
-           : (float)shape->norm_eps != 1e-5f     ? PL_SHAPE_norm_eps
-                                                 : PL_SHAPE_FIELDS;
-}
-
-static pl_status check_card(const pl_shape *shape, const pl_device_info *device,
-                            pl_error *err)
-{
-    const pl_shape_field lacks = cards_lack(shape);
-    char has[PL_VALUE_BRIEF_BYTES];
-    if (!device->gpt2_only || lacks == PL_SHAPE_FIELDS)
-        return PL_OK;
-    const pl_value value = pl_shape_value(shape, lacks);
-    pl_value_brief(&value, has);
-    return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s = %s has no kernels for cards yet, and %s is one: set "
-                   "device = 'cpu'",
-                   pl_key_row(pl_shape_row(lacks)->key)->name, has,
-                   device->text);
-}
-
 static void set_serving(pl_gpt_layout *layout, const pl_shape *shape,
                         const pl_config *config)
 {
@@ -159,8 +132,6 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
                        : PL_MOMENTS_F32,
     };
     pl_status status = pl_device_choose(&layout->device, config, err);
-    if (!status)
-        status = check_card(shape, &layout->device, err);
     if (status)
         return status;
     if (purpose == PL_PURPOSE_SERVING)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The whole program on an emulated card (tests/gpu/opencl_card.c or
 # cuda_driver.c): 'auto' takes it once it has passed the self-test, it trains in
-# every dtype, stops, goes on, samples and measures with the processor's bits,
-# and both memories are planned.
+# every dtype and another family, stops, goes on, samples and measures with the
+# processor's bits, and both memories are planned.
 set -eu
 . tests/support/cli.sh
 . tests/support/card.sh
@@ -74,6 +74,20 @@ for dtype in float32 bfloat16 float16; do
     [ "$(losses "cpu-$dtype")" = "$(losses "card-$dtype")" ] ||
         fail "other losses in $dtype"
 done
+
+# a model of another family: rotated positions, shared keys, norms of heads,
+# a gated MLP and capped logits, to its last text
+qwen=("${size[@]}" --architecture=qwen3 --n_head=4 --n_kv_head=2 --max_iters=2
+    --logit_softcap=15.0 --dtype=bfloat16 --products=exact)
+expect 0 "$PLIMSOLL" train "${qwen[@]}" --device=cpu --out_dir=cpu-qwen
+expect 0 on_card "$PLIMSOLL" train "${qwen[@]}" "$device" --out_dir=card-qwen
+same cpu-qwen card-qwen
+[ "$(losses cpu-qwen)" = "$(losses card-qwen)" ] || fail "other losses of Qwen3"
+sample=(sample --out_dir=card-qwen --num_samples=1 --max_new_tokens=20)
+expect 0 "$PLIMSOLL" "${sample[@]}" --device=cpu
+text=$out
+expect 0 on_card "$PLIMSOLL" "${sample[@]}" "$device"
+[ "$out" = "$text" ] || fail "another text of Qwen3: $out"
 
 # samples
 sample=(sample --out_dir=there --num_samples=1 --max_new_tokens=30 --top_k=5)

@@ -229,7 +229,7 @@ static void a_stored_result_is_rounded_once(void **state)
 static void a_batch_in_parts_gives_the_same_bits(void **state)
 {
     const shape s = {
-        .rows = 20, .T = 5, .H = 4, .KV = 2, .D = 34, .normed = 1, .rotated = 1
+        .rows = 60, .T = 5, .H = 4, .KV = 2, .D = 34, .normed = 1, .rotated = 1
     };
     (void)state;
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++) {

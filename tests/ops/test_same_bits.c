@@ -80,7 +80,7 @@ static pl_epilogue draw_epilogue(pl_gemm *g, range r)
 {
     const size_t count = g->M * g->c_row;
     pl_epilogue e = { .kind = (pl_epilogue_kind)(draw() % 4),
-                      .gelu = (pl_gelu_kind)(draw() % 2),
+                      .gelu = (pl_gelu_kind)(draw() % 3),
                       .row = g->c_row,
                       .T = 1 + draw() % 9,
                       .position = draw() % 5 };
@@ -214,7 +214,7 @@ static void random_outputs(const pl_kernels *set, outcome *out)
     const pl_gelu gelu = { .y = stored_blank(n, s),
                            .x = stored_input(x, n, t),
                            .count = n,
-                           .kind = (pl_gelu_kind)(draw() % 2),
+                           .kind = (pl_gelu_kind)(draw() % 3),
                            .y_storage = s,
                            .x_storage = t };
     const pl_layernorm norm = { .y = stored_blank(n, s),
@@ -251,10 +251,108 @@ static void random_cross_entropy(const pl_kernels *set, outcome *out)
                                  .T = ROWS,
                                  .V = V,
                                  .scale = ldexpf(1, (int)(draw() % 40) - 30),
+                                 .cap = draw() % 2 ? 0.0f : 7.5f,
                                  .storage = s };
     RUN_OP(set, cross_entropy, &a, 2);
     outcome_add(out, a.loss, ROWS);
     outcome_add_stored(out, logits, ROWS * V, s);
+}
+
+/* The heads of queries and keys: normed, rotated or both, forward and back. */
+static void random_heads(const pl_kernels *set, outcome *out)
+{
+    enum { T = 7, H = 4, KV = 2, HEADS = H + KV };
+    const size_t rows = T * (draw() % 9), half = draw_size(70), D = 2 * half,
+                 n = rows * (HEADS + KV) * D;
+    const int normed = draw() % 3 > 0, rotated = !normed || draw() % 2;
+    const pl_storage s = draw_storage();
+    const float *weight = normed ? draw_input(D, FINITE, PL_STORE_F32) : NULL,
+                *table = rotated ? draw_input(2 * T * D, FINITE, PL_STORE_F32)
+                                 : NULL;
+    const pl_qk a = { .y = stored_blank(n, s),
+                      .x = draw_input(n, FINITE, s),
+                      .rstd = normed ? fenced_blank(rows * HEADS) : NULL,
+                      .q_weight = weight,
+                      .k_weight = weight,
+                      .table = table,
+                      .rows = rows,
+                      .T = T,
+                      .H = H,
+                      .KV = KV,
+                      .D = D,
+                      .position = draw() % T,
+                      .eps = 1e-6f,
+                      .storage = s };
+    const pl_qk_bwd b = { .d = stored_blank(n, s),
+                          .x = normed ? a.x : NULL,
+                          .rstd = a.rstd,
+                          .q_weight = weight,
+                          .k_weight = weight,
+                          .table = table,
+                          .rows = rows,
+                          .T = T,
+                          .H = H,
+                          .KV = KV,
+                          .D = D,
+                          .d_storage = s,
+                          .x_storage = s };
+    const pl_qk_dw w = { .dq_weight = draw_state(D, FINITE, 0),
+                         .dk_weight = draw_state(D, FINITE, 0),
+                         .d = b.d,
+                         .x = b.x,
+                         .rstd = b.rstd,
+                         .table = table,
+                         .rows = rows,
+                         .T = T,
+                         .H = H,
+                         .KV = KV,
+                         .D = D,
+                         .d_storage = s,
+                         .x_storage = s };
+    for (size_t i = 0; i < n; i++)
+        pl_storage_put(b.d, i, draw_value(FINITE), s);
+    RUN_OP(set, qk, &a, 2);
+    if (normed)
+        RUN_OP(set, qk_dw, &w, 2);
+    RUN_OP(set, qk_bwd, &b, 2);
+    outcome_add_stored(out, a.y, n, s);
+    outcome_add_stored(out, b.d, n, s);
+    outcome_add(out, w.dq_weight, D);
+    outcome_add(out, w.dk_weight, D);
+}
+
+static void random_glu(const pl_kernels *set, outcome *out)
+{
+    const size_t rows = draw_size(20), F = draw_size(1200), n = rows * F;
+    const pl_storage s = draw_storage(), t = draw_storage();
+    const pl_glu a = { .y = stored_blank(n, s),
+                       .x = draw_input(2 * n, ANY, t),
+                       .rows = rows,
+                       .F = F,
+                       .y_storage = s,
+                       .x_storage = t };
+    const pl_glu_bwd b = { .x = stored_blank(2 * n, t),
+                           .dy = draw_input(n, ANY, s),
+                           .rows = rows,
+                           .F = F,
+                           .x_storage = t,
+                           .dy_storage = s };
+    for (size_t i = 0; i < 2 * n; i++)
+        pl_storage_put(b.x, i, draw_value(ANY), t);
+    RUN_OP(set, glu, &a, 2);
+    RUN_OP(set, glu_bwd, &b, 2);
+    outcome_add_stored(out, a.y, n, s);
+    outcome_add_stored(out, b.x, 2 * n, t);
+}
+
+static void random_softcap(const pl_kernels *set, outcome *out)
+{
+    const size_t count = draw_size(3000);
+    const pl_softcap a = { .x = draw_state(count, ANY, 0),
+                           .count = count,
+                           .cap = 30 };
+    RUN_OP(set, softcap, &a, 2);
+    outcome_add(out, a.x, count);
 }
 
 /* ---- the comparison ---- */
@@ -308,6 +406,9 @@ static void other_ops_are_the_same_on_every_set(void **state)
     expect_one_result("norms", random_norms, 60);
     expect_one_result("outputs", random_outputs, 60);
     expect_one_result("cross_entropy", random_cross_entropy, 60);
+    expect_one_result("qk", random_heads, 60);
+    expect_one_result("glu", random_glu, 60);
+    expect_one_result("softcap", random_softcap, 20);
 }
 
 static void nothing_is_read_beyond_the_end(void **state)
@@ -316,6 +417,8 @@ static void nothing_is_read_beyond_the_end(void **state)
     expect_one_result("gemm", random_gemm, 300);
     expect_one_result("norms", random_norms, 20);
     expect_one_result("cross_entropy", random_cross_entropy, 20);
+    expect_one_result("qk", random_heads, 20);
+    expect_one_result("glu", random_glu, 20);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Whole runs by OpenCL on PoCL: three models in three dtypes, with dropout,
-# accumulation, groups, clipping, mixed checkpoint levels, chunks that divide
-# nothing, evaluation and samples. The losses of every step and the checkpoint
-# are the processor's, by avx2 and by avx512 where there is one.
+# Whole runs by OpenCL on PoCL: two GPT-2s and a Qwen3 in three dtypes, with
+# dropout, accumulation, groups, clipping, mixed checkpoint levels, chunks that
+# divide nothing, evaluation and samples. The losses of every step and the
+# checkpoint are the processor's, by avx2 and by avx512 where there is one.
 set -eu
 . tests/support/cli.sh
 work_on_disk
@@ -21,9 +21,9 @@ models=(
     "--n_layer=3 --n_head=2 --n_embd=40 --block_size=37 --batch_size=3
      --gradient_accumulation_steps=4 --dropout=0.2 --bias=True
      --gradient_groups=2 --grad_checkpoint=[0,2,3]"
-    "--n_layer=2 --n_head=3 --n_embd=96 --block_size=80 --batch_size=4
-     --gradient_accumulation_steps=1 --dropout=0.0 --bias=False
-     --norm=rmsnorm --grad_clip=0.1 --optimizer_state=8bit"
+    "--architecture=qwen3 --n_layer=2 --n_head=6 --n_kv_head=3 --n_embd=96
+     --block_size=80 --batch_size=4 --gradient_accumulation_steps=1
+     --dropout=0.0 --logit_softcap=15.0 --grad_clip=0.1 --optimizer_state=8bit"
     "--n_layer=2 --n_head=1 --n_embd=72 --block_size=64 --batch_size=5
      --gradient_accumulation_steps=2 --dropout=0.1 --bias=True
      --tie_word_embeddings=False --activation=gelu_tanh --eval_block_size=33"

@@ -174,7 +174,7 @@ static void add_family(random_dice *dice, note *settings)
         { "norm_eps", { "1e-6", "1e-4", "1e-3" } },
         { "rope_theta", { "1.0", "100.0", "1e6" } },
     };
-    if (roll(dice, 0, 1) || on_device_info(1).gpt2_only)
+    if (roll(dice, 0, 1))
         return;
     add(settings, " --architecture=%s --head_dim=%zu --n_kv_head=%zu",
         families[roll(dice, 0, 2)], 2 * roll(dice, 1, 12),

@@ -23,7 +23,7 @@ enum { GPU_BY_K_A = 1, GPU_BY_K_B = 2 };
 typedef struct gpu_gemm {
     uint64_t a, b, c, bias, x, y;
     uint32_t M, N, K, a_ld, b_ld, c_row;
-    uint32_t start, epilogue, tanh, row, T, position;
+    uint32_t start, epilogue, gelu, row, T, position;
     uint32_t a_storage, a_round, b_storage, b_round, c_storage, x_storage,
         y_storage;
     uint32_t flush; /* a bf16 product: of a bias, what pl_sum_start leaves */
@@ -69,12 +69,30 @@ typedef struct gpu_embed_bwd {
 typedef struct gpu_norm {
     uint64_t y, stats, x, weight, bias;
     uint32_t rows, C, y_storage, vector;
+    float eps;
+    uint32_t unused;
 } gpu_norm;
 
 typedef struct gpu_norm_bwd {
     uint64_t dx, dweight, dbias, dy, x, stats, weight;
     uint32_t rows, C, accumulate, dy_storage, vector, unused;
 } gpu_norm_bwd;
+
+/* Of queries' and keys' heads. `span` is how far apart the elements are that a
+ * rotation mixes, half a head; without a table it is a whole one. `vector`:
+ * fours before and behind the middle of a head can be accessed at once. */
+typedef struct gpu_qk {
+    uint64_t y, x, rstd, q_weight, k_weight, table, positions;
+    uint32_t rows, T, H, KV, D, span, position, storage, vector;
+    uint32_t back; /* rotates by the opposite angles */
+    float eps;
+    uint32_t unused;
+} gpu_qk;
+
+typedef struct gpu_qk_bwd {
+    uint64_t d, x, rstd, q_weight, k_weight, table, dq_weight, dk_weight;
+    uint32_t rows, T, H, KV, D, span, d_storage, x_storage, vector, unused;
+} gpu_qk_bwd;
 
 typedef struct gpu_attention {
     uint64_t out, lse, q, k, v, positions;
@@ -96,8 +114,14 @@ typedef struct gpu_attention_bwd {
 
 typedef struct gpu_gelu {
     uint64_t y, x, count;
-    uint32_t tanh, y_storage, x_storage, unused;
+    uint32_t gelu, y_storage, x_storage, unused;
 } gpu_gelu;
+
+/* Forward y is written, and backward dy is read and x replaced. */
+typedef struct gpu_glu {
+    uint64_t y, dy, x;
+    uint32_t rows, F, y_storage, dy_storage, x_storage, vector;
+} gpu_glu;
 
 typedef struct gpu_drop {
     uint64_t y, x;
@@ -119,8 +143,14 @@ typedef struct gpu_floats {
 typedef struct gpu_cross_entropy {
     uint64_t logits, loss, tokens;
     uint32_t token_stride, first, rows, T, V, storage, vector;
-    float scale;
+    float scale, cap, inverse; /* 1 / cap */
 } gpu_cross_entropy;
+
+typedef struct gpu_softcap {
+    uint64_t x, count;
+    float cap, inverse;
+    uint32_t vector, unused;
+} gpu_softcap;
 
 typedef struct gpu_loss_sum {
     uint64_t sums, loss;
@@ -176,6 +206,10 @@ typedef struct gpu_probe {
     X(rmsnorm, 256, gpu_norm)                                                  \
     X(rmsnorm_dx, 256, gpu_norm_bwd)                                           \
     X(rmsnorm_dw, 256, gpu_norm_bwd)                                           \
+    X(qk_rotate, 256, gpu_qk)                                                  \
+    X(qk_norm, 256, gpu_qk)                                                    \
+    X(qk_dx, 256, gpu_qk_bwd)                                                  \
+    X(qk_dw, 256, gpu_qk_bwd)                                                  \
     X(attention, 256, gpu_attention)                                           \
     X(attention_wide, 256, gpu_attention)                                      \
     X(attention_any, 256, gpu_attention)                                       \
@@ -186,12 +220,15 @@ typedef struct gpu_probe {
     X(attention_dq_any, 256, gpu_attention_bwd)                                \
     X(attention_dkv_any, 256, gpu_attention_bwd)                               \
     X(gelu, 256, gpu_gelu)                                                     \
+    X(glu, 256, gpu_glu)                                                       \
+    X(glu_bwd, 256, gpu_glu)                                                   \
     X(drop, 256, gpu_drop)                                                     \
     X(copy, 256, gpu_copy)                                                     \
     X(add, 256, gpu_floats)                                                    \
     X(move, 256, gpu_floats)                                                   \
     X(clear, 256, gpu_floats)                                                  \
     X(cross_entropy, 256, gpu_cross_entropy)                                   \
+    X(softcap, 256, gpu_softcap)                                               \
     X(loss_sum, 64, gpu_loss_sum)                                              \
     X(sumsq, 256, gpu_sumsq)                                                   \
     X(clip, 64, gpu_clip)                                                      \

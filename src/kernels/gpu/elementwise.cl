@@ -1,5 +1,5 @@
-/* elementwise.cl: GELU, dropout alone, copies, and what measures the device. */
-#include "kernels/gelu.h"
+/* elementwise.cl: GELU and relu2, dropout alone, copies, and what measures the device. */
+#include "kernels/gpu/gelu.clh"
 #include "kernels/gpu/memory.clh"
 
 KERNEL(gelu, 256, gpu_gelu)
@@ -7,8 +7,7 @@ KERNEL(gelu, 256, gpu_gelu)
     const uint64_t i = (uint64_t)GROUP * 256 + ITEM;
     if (i < g.count) {
         const float x = get(AT(uint8_t, g.x), i, g.x_storage);
-        set(AT(uint8_t, g.y), i, g.tanh ? gelu_tanh1(x) : gelu_erf1(x),
-            g.y_storage);
+        set(AT(uint8_t, g.y), i, gelu_of(x, g.gelu), g.y_storage);
     }
 }
 

@@ -16,10 +16,10 @@ KERNEL(embed, 256, gpu_embed)
         return;
     const uint32_t token = (uint32_t)READ(
         AT(int32_t, g.tokens) + (uint64_t)sequence * g.token_stride + r % g.T);
-    const float x = get(AT(uint8_t, g.wte), (uint64_t)token * g.C + c,
-                        g.wte_storage) +
-                    get(AT(uint8_t, g.wpe), (uint64_t)position * g.C + c,
-                        g.wpe_storage);
+    float x = get(AT(uint8_t, g.wte), (uint64_t)token * g.C + c, g.wte_storage);
+    if (g.wpe)
+        x = x + get(AT(uint8_t, g.wpe), (uint64_t)position * g.C + c,
+                    g.wpe_storage);
     WRITE(AT(float, g.x) + (uint64_t)r * g.C + c,
           dropped(&g.dropout, 0, position, g.dropout.sequence + sequence, c,
                   x));

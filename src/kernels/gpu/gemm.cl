@@ -21,7 +21,7 @@
  *
  * Tails in k are padded with -0 in A and +0 in B, whose product, -0, changes no
  * sum. */
-#include "kernels/gelu.h"
+#include "kernels/gpu/gelu.clh"
 #include "kernels/gpu/memory.clh"
 
 enum {
@@ -106,7 +106,7 @@ PL_INLINE void gemm_end(const gpu_gemm *g, const gemm_ends *to, uint32_t m,
         UNROLL
         for (int i = 0; i < 4; i++) {
             v[i] = rounded(v[i], g->c_storage);
-            x[i] = g->tanh ? gelu_tanh1(v[i]) : gelu_erf1(v[i]);
+            x[i] = gelu_of(v[i], g->gelu);
         }
         if (g->y)
             set4(to->y, beside, x, left, g->y_storage, vector);
@@ -118,7 +118,7 @@ PL_INLINE void gemm_end(const gpu_gemm *g, const gemm_ends *to, uint32_t m,
         get4(x, to->x, beside, left, g->x_storage, vector, 0.0f);
         UNROLL
         for (int i = 0; i < 4; i++)
-            v[i] *= g->tanh ? gelu_tanh_slope1(x[i]) : gelu_erf_slope1(x[i]);
+            v[i] *= gelu_slope_of(x[i], g->gelu);
     }
     if (g->epilogue == EPILOGUE_RESIDUAL) {
         const uint32_t row = g->position + m;

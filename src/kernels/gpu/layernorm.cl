@@ -4,8 +4,6 @@
 
 enum { NORM_WIDE = 32, NORM_TALL = 64 };
 
-#define NORM_EPS 1e-5f
-
 KERNEL(layernorm, 256, gpu_norm)
 {
     LOCAL ALIGNED_16 float room[LANE_ROOM];
@@ -36,7 +34,7 @@ KERNEL(layernorm, 256, gpu_norm)
         }
     }
     const float var = lanes_total(room, squares) / (float)C;
-    const float rstd = 1.0f / sqrt1(var + NORM_EPS);
+    const float rstd = 1.0f / sqrt1(var + g.eps);
     for (uint32_t c = 4 * lane_of(); c < C && r < g.rows; c += LANE_COLUMNS) {
         float weight[4], b[4];
         get4(v, x, at + c, C - c, PL_STORE_F32, g.vector, 0.0f);

@@ -1,8 +1,15 @@
 /* loss.cl: cross entropy and its gradient, rows by lanes, in three passes:
- * maximum, sum, gradient. Exponentials are taken twice, not stored. */
+ * maximum, sum, gradient. Exponentials are taken twice, not stored. Capped
+ * logits are stored by the first pass. */
 #include "kernels/gpu/double.clh"
 #include "kernels/gpu/lanes.clh"
 #include "kernels/vmath.h"
+
+/* cap * tanh(x / cap). */
+PL_INLINE float capped(float x, float cap, float inverse)
+{
+    return cap * tanh1(x * inverse);
+}
 
 KERNEL(cross_entropy, 256, gpu_cross_entropy)
 {
@@ -20,10 +27,18 @@ KERNEL(cross_entropy, 256, gpu_cross_entropy)
                                 (uint64_t)(r / g.T) * g.token_stride +
                                 r % g.T + 1);
         logit = get(x, at + target, g.storage);
+        if (g.cap != 0.0f)
+            logit = rounded(capped(logit, g.cap, g.inverse), g.storage);
     }
     BARRIER_ALL(); /* another lane will write there */
     for (uint32_t c = 4 * lane_of(); c < V && there; c += LANE_COLUMNS) {
         get4(v, x, at + c, V - c, g.storage, g.vector, -INFINITY);
+        if (g.cap != 0.0f) {
+            /* what isn't there becomes the least that a logit can be */
+            for (int e = 0; e < 4; e++)
+                v[e] = rounded(capped(v[e], g.cap, g.inverse), g.storage);
+            set4(x, at + c, v, V - c, g.storage, g.vector);
+        }
         for (int e = 0; e < 4; e++)
             most = larger(most, v[e]);
     }
@@ -43,13 +58,29 @@ KERNEL(cross_entropy, 256, gpu_cross_entropy)
          c += LANE_COLUMNS) {
         get4(v, x, at + c, V - c, g.storage, g.vector, 0.0f);
         for (uint32_t e = 0; e < 4; e++) {
-            const float p = exp_down1(v[e] - max) * inverse;
-            v[e] = (c + e == target ? p - 1.0f : p) * g.scale;
+            const float p = exp_down1(v[e] - max) * inverse,
+                        d = (c + e == target ? p - 1.0f : p) * g.scale,
+                        t = v[e] * g.inverse;
+            v[e] = g.cap != 0.0f ? d * fma1(-t, t, 1.0f) : d;
         }
         set4(x, at + c, v, V - c, g.storage, g.vector);
     }
     if (there && lane_of() == 0)
         WRITE(AT(float, g.loss) + r, log_sum1(max, total, logit));
+}
+
+KERNEL(softcap, 256, gpu_softcap)
+{
+    const uint64_t i = 4 * ((uint64_t)GROUP * 256 + ITEM);
+    GLOBAL uint8_t *x = AT(uint8_t, g.x);
+    float v[4];
+    if (i >= g.count)
+        return;
+    const uint32_t left = g.count - i < 4 ? (uint32_t)(g.count - i) : 4u;
+    get4(v, x, i, left, PL_STORE_F32, g.vector, 0.0f);
+    for (int e = 0; e < 4; e++)
+        v[e] = capped(v[e], g.cap, g.inverse);
+    set4(x, i, v, left, PL_STORE_F32, g.vector);
 }
 
 KERNEL(loss_sum, 64, gpu_loss_sum)

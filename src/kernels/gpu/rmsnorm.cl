@@ -18,7 +18,7 @@ KERNEL(rmsnorm, 256, gpu_norm)
             squares = fma1(v[i], v[i], squares);
     }
     const float square = lanes_total(room, squares) / (float)C;
-    const float rstd = 1.0f / sqrt1(square + NORM_EPS);
+    const float rstd = 1.0f / sqrt1(square + g.eps);
     for (uint32_t c = 4 * lane_of(); c < C && r < g.rows; c += LANE_COLUMNS) {
         get4(v, x, at + c, C - c, PL_STORE_F32, g.vector, 0.0f);
         get4(weight, w, c, C - c, PL_STORE_F32, g.vector, 0.0f);
