@@ -1,67 +1,5 @@
 /* selftest_cases.c: see selftest_cases.h. */
-#include "device/selftest_cases.h"
-
-#include <math.h>
-
-typedef pl_selftest_side side;
-
-/* ---- operands ---- */
-
-/* What an operand holds before. */
-typedef enum kind {
-    ANY,      /* numbers of every size, zeros of both signs, denormals */
-    MILD,     /* about 1 */
-    POSITIVE, /* about 1, above 0 */
-    TOKENS,   /* below VOCABULARY */
-    ZERO,
-} kind;
-
-enum { VOCABULARY = 50 };
-
-static uint32_t draw(side *t)
-{
-    t->seed = t->seed * 1664525u + 1013904223u;
-    return t->seed >> 8;
-}
-
-static float draw_float(side *t, kind what)
-{
-    const float part = (float)(draw(t) & 0xffff) / 65536.0f;
-    const uint32_t sort = draw(t) % 16;
-    if (what == ZERO)
-        return 0.0f;
-    if (what == POSITIVE)
-        return 0.25f + part;
-    if (what == ANY && sort == 0)
-        return draw(t) % 2 ? 0.0f : -0.0f;
-    if (what == ANY && sort < 4)
-        return ldexpf(1.0f + part, (int)(draw(t) % 160) - 140);
-    return 4.0f * part - 2.0f;
-}
-
-static void *take(side *t, size_t count, pl_storage storage, kind what)
-{
-    unsigned char *at = t->base + t->used;
-    const size_t bytes = count * pl_storage_bytes(storage);
-    for (size_t i = 0; i < count && t->fills; i++)
-        if (what == TOKENS)
-            ((int32_t *)(void *)at)[i] = (int32_t)(draw(t) % VOCABULARY);
-        else
-            pl_storage_put(at, i, draw_float(t, what), storage);
-    t->used += (bytes + PL_SELFTEST_ALIGN - 1) / PL_SELFTEST_ALIGN *
-               PL_SELFTEST_ALIGN;
-    return at;
-}
-
-static float *floats(side *t, size_t count, kind what)
-{
-    return take(t, count, PL_STORE_F32, what);
-}
-
-static int32_t *tokens(side *t, size_t count)
-{
-    return take(t, count, PL_STORE_F32, TOKENS);
-}
+#include "device/selftest_operands.h"
 
 /* What an op may use as it likes. */
 static float *scratch(side *t, size_t count)
@@ -496,8 +434,9 @@ static void loss_sum(side *t)
 
 static void sumsq(side *t)
 {
-    const pl_sumsq a = { take(t, 2 * 3, PL_STORE_F32, ZERO),
-                         floats(t, 40000, ANY), 40000 };
+    const pl_sumsq a = { .partial = take(t, 2 * 3, PL_STORE_F32, ZERO),
+                         .x = floats(t, 40000, ANY),
+                         .count = 40000 };
     t->calls->sumsq(t->worker, &a);
 }
 
@@ -595,6 +534,14 @@ const pl_selftest_row pl_selftest_rows[] = {
     { "clip", "", clip, 0, 0 },
     { "adamw", "", adamw, 0, 0 },
     { "adamw", "bf16 weights, 8-bit moments", adamw_small, 0, 0 },
+    { "sumsq", "of a part", pl_selftest_sumsq_part, 0, 0 },
+    { "muon_moment", "", pl_selftest_muon_moment, 0, 0 },
+    { "muon_moment", "8-bit moment", pl_selftest_muon_moment_small, 0, 0 },
+    { "muon_norm", "", pl_selftest_muon_norm, 0, 0 },
+    { "muon_part", "", pl_selftest_muon_part, 1, 0 },
+    { "muon_poly", "", pl_selftest_muon_poly, 1, 0 },
+    { "muon_apply", "", pl_selftest_muon_apply, 0, 0 },
+    { "muon_apply", "bf16 weights", pl_selftest_muon_apply_small, 0, 0 },
 };
 const size_t pl_selftest_row_count = sizeof pl_selftest_rows /
                                      sizeof pl_selftest_rows[0];
