@@ -89,7 +89,7 @@ size_t pl_step_elements(const pl_step *step, int arg)
 {
     const size_t rows = step->rows, cols = step->cols, inner = step->inner,
                  heads = step->heads, first = step->first,
-                 T = step->T ? step->T : 1;
+                 stride = step->stride, T = step->T ? step->T : 1;
     PL_CHECK(arg >= 0 && arg < pl_op_of(step->op)->n_args);
     switch (step->op) {
 #define ELEMENTS(op, id, text, ways, needed, kinds, elements) elements,
@@ -122,6 +122,7 @@ const char *pl_step_wrong(const pl_step *step)
         { PL_HEADS, "heads", step->heads, 0 },
         { PL_FIRST, "first", step->first, 1 },
         { PL_TENSOR, "tensor", step->tensor, 1 },
+        { PL_STRIDE, "stride", step->stride, 0 },
         { PL_DROPOUT, "dropout", step->site || step->dropout > 0.0, 1 },
     };
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {

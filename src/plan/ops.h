@@ -23,16 +23,17 @@ typedef enum pl_access {
 typedef enum pl_need { PL_NEEDED, PL_OPTIONAL } pl_need;
 
 /* The constants of a step. A step of an op that uses one has it, and it is not
- * 0; but the last three may be. What an op doesn't use is 0. */
+ * 0; but first, tensor and dropout may be. What an op doesn't use is 0. */
 enum {
     PL_ROWS = 1, /* rows that the step covers, or elements of a tensor */
     PL_COLS = 2,
     PL_INNER = 4, /* a product's sum; in attention, the width of a head */
     PL_T = 8,     /* rows of one sequence */
     PL_HEADS = 16,
-    PL_FIRST = 32,   /* the first row in the batch, or element of the tensor */
-    PL_TENSOR = 64,  /* the number of the tensor, the same in every plan */
-    PL_DROPOUT = 128 /* site and dropout */
+    PL_FIRST = 32,    /* the first row in the batch, or element of the tensor */
+    PL_TENSOR = 64,   /* the number of the tensor, the same in every plan */
+    PL_DROPOUT = 128, /* site and dropout */
+    PL_STRIDE = 256,  /* from row to row of the tensor that a part lies in */
 };
 
 /* Bits of pl_step.flags. */
@@ -49,6 +50,8 @@ enum {
     PL_STEP_GELU = 128,       /* y itself becomes GELU(y) */
     PL_STEP_LOGIT_ROWS = 256, /* as many rows as controls want logits of, the
                                * last of x's */
+    PL_STEP_OUT_IN = 512,     /* Muon: a matrix that is stored out x in */
+    PL_STEP_MATCH_RMS = 1024, /* Muon: updates are as large as AdamW's */
     /* what a product with weights may have */
     PL_STEP_PRODUCT = PL_STEP_GELU_TANH | PL_STEP_ROUND_BF16 |
                       PL_STEP_ROUND_F16,
@@ -127,6 +130,17 @@ enum { PL_OUTCOME_BYTES = 12 };
     X(CLIP, "clip", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(ADAMW, "adamw", PL_ROWS | PL_FIRST | PL_TENSOR, PL_STEP_DECAY, rows,     \
       0.7e9)                                                                   \
+    X(MUON_MOMENT, "muon.moment", PL_ROWS | PL_TENSOR, 0, rows, 1.0e9)         \
+    X(MUON_SUMSQ, "muon.sumsq", PL_ROWS | PL_COLS | PL_FIRST | PL_STRIDE, 0,   \
+      rows * cols, 2.0e9)                                                      \
+    X(MUON_NORM, "muon.norm", PL_ROWS, 0, rows, 1.0e9)                         \
+    X(MUON_TAKE, "muon.take", PL_ROWS | PL_COLS | PL_FIRST | PL_STRIDE, 0,     \
+      rows * cols, 0.8e9)                                                      \
+    X(MUON_POLY, "muon.poly", PL_ROWS, 0, (rows * rows), 1.5e9)                \
+    X(MUON_PUT, "muon.put", PL_ROWS | PL_COLS | PL_FIRST | PL_STRIDE,          \
+      PL_STEP_OUT_IN | PL_STEP_MATCH_RMS, rows * cols, 0.8e9)                  \
+    X(MUON_APPLY, "muon.apply", PL_ROWS | PL_TENSOR, PL_STEP_DECAY, rows,      \
+      1.0e9)                                                                   \
     X(ADD, "add", PL_ROWS, 0, rows, 1.0e9)                                     \
     X(MOVE, "move", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(FETCH, "fetch", 0, 0, 0.0, 0.0)
@@ -307,6 +321,49 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ADAMW, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,              \
       PL_OUTCOME_BYTES)
 
+/* Muon's steps on a matrix: its moment, and in place of the gradient what is to
+ * be orthogonalized; of each part of the matrix that is one of its own, rows x
+ * cols from element `first` on in rows of `stride`, the norm, the part divided
+ * by that (as a wide matrix: transposed where it is tall), the polynomial of
+ * every iteration, and the result in its place; then the weights. */
+#define PL_ARGS_MUON_MOMENT(A)                                                 \
+    A(MUON_MOMENT, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)              \
+    A(MUON_MOMENT, M, "m", PL_UPDATE, PL_NEEDED, PL_IS_MOMENT, rows)           \
+    A(MUON_MOMENT, M_SCALES, "m_scales", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, 1) \
+    A(MUON_MOMENT, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,        \
+      PL_OUTCOME_BYTES)
+
+#define PL_ARGS_MUON_SUMSQ(A)                                                  \
+    A(MUON_SUMSQ, PARTIAL, "partial", PL_WRITE, PL_NEEDED, PL_IS_SUM, 1)       \
+    A(MUON_SUMSQ, G, "g", PL_READ, PL_NEEDED, PL_IS_F32,                       \
+      first + (rows - 1) * stride + cols)
+
+#define PL_ARGS_MUON_NORM(A)                                                   \
+    A(MUON_NORM, FACTOR, "factor", PL_WRITE, PL_NEEDED, PL_IS_F32, 1)          \
+    A(MUON_NORM, PARTIAL, "partial", PL_READ, PL_NEEDED, PL_IS_SUM, rows)
+
+#define PL_ARGS_MUON_TAKE(A)                                                   \
+    A(MUON_TAKE, X, "x", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))     \
+    A(MUON_TAKE, G, "g", PL_READ, PL_NEEDED, PL_IS_F32,                        \
+      first + (rows - 1) * stride + cols)                                      \
+    A(MUON_TAKE, FACTOR, "factor", PL_READ, PL_NEEDED, PL_IS_F32, 1)
+
+#define PL_ARGS_MUON_POLY(A)                                                   \
+    A(MUON_POLY, B, "b", PL_UPDATE, PL_NEEDED, PL_IS_STORED, (rows * rows))    \
+    A(MUON_POLY, GRAM, "gram", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * rows))
+
+#define PL_ARGS_MUON_PUT(A)                                                    \
+    A(MUON_PUT, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32,                       \
+      first + (rows - 1) * stride + cols)                                      \
+    A(MUON_PUT, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
+
+#define PL_ARGS_MUON_APPLY(A)                                                  \
+    A(MUON_APPLY, W, "w", PL_UPDATE, PL_NEEDED, PL_IS_WEIGHT, rows)            \
+    A(MUON_APPLY, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)               \
+    A(MUON_APPLY, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, rows)       \
+    A(MUON_APPLY, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,         \
+      PL_OUTCOME_BYTES)
+
 /* g = sums[digit] + g, where controls say which digit; a digit has `rows`
  * elements. */
 #define PL_ARGS_ADD(A)                                                         \
@@ -371,9 +428,10 @@ typedef struct pl_arg {
 
 typedef struct pl_step {
     pl_op op;
-    pl_arg args[PL_MAX_ARGS];                          /* by PL_ARG_<op>_<id> */
-    size_t rows, cols, inner, T, heads, first, tensor; /* constants */
-    int layer;                                         /* -1: none */
+    pl_arg args[PL_MAX_ARGS]; /* by PL_ARG_<op>_<id> */
+    /* constants */
+    size_t rows, cols, inner, T, heads, first, tensor, stride;
+    int layer;     /* -1: none */
     unsigned site; /* dropout's, where there is one */
     unsigned flags;
     double dropout;

@@ -21,6 +21,7 @@ static pl_step smallest(pl_op op)
     step.T = info->constants & PL_T ? 1 : 0;
     step.heads = info->constants & PL_HEADS ? 1 : 0;
     step.inner = info->constants & PL_INNER ? 1 : 0;
+    step.stride = info->constants & PL_STRIDE ? 1 : 0;
     return step;
 }
 
@@ -78,11 +79,13 @@ static void a_step_has_what_its_signature_says_and_no_more(void **state)
         check_constant(&good, offsetof(pl_step, first), PL_FIRST, "first", 1);
         check_constant(&good, offsetof(pl_step, tensor), PL_TENSOR, "tensor",
                        1);
+        check_constant(&good, offsetof(pl_step, stride), PL_STRIDE, "stride",
+                       0);
         pl_step bad = good;
         bad.dropout = 0.5;
         if (!(info->constants & PL_DROPOUT))
             assert_wrong(&bad, "dropout");
-        for (unsigned flag = 1; flag <= 1u << 9; flag <<= 1) {
+        for (unsigned flag = 1; flag <= 1u << 11; flag <<= 1) {
             bad = good;
             bad.flags = flag;
             if (info->flags & flag)
@@ -113,6 +116,8 @@ static void work_follows_from_the_constants(void **state)
     assert_true(pl_step_work(&step) == 15.0);
     step.op = PL_OP_FETCH;
     assert_true(pl_step_work(&step) == 0.0);
+    step.op = PL_OP_MUON_POLY;
+    assert_true(pl_step_work(&step) == 9.0);
 }
 
 int main(void)
