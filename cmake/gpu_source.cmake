@@ -12,7 +12,8 @@ set(parts
     kernels/gpu/attention.clh kernels/gpu/attention.cl
     kernels/gpu/attention_bwd.clh kernels/gpu/attention_bwd.cl
     kernels/gpu/loss.cl kernels/gpu/embed.cl
-    kernels/gpu/elementwise.cl kernels/gpu/add.cl kernels/gpu/optimizer.cl
+    kernels/gpu/elementwise.cl kernels/gpu/add.cl kernels/gpu/rounding.clh
+    kernels/gpu/optimizer.cl kernels/gpu/muon.cl
     kernels/gpu/tensor.clh kernels/gpu/tensor.cl
     kernels/gpu/attention_tensor.cl kernels/gpu/attention_tensor_bwd.cl)
 

@@ -123,7 +123,8 @@ pl_status pl_config_check(const pl_config *cfg, pl_error *err)
     if (too_many(eval_batch_size, cfg->eval_iters))
         return refuse(cfg, eval_batch, PL_KEY_eval_iters, "times",
                       "an evaluation has at most 2147483647 sequences", err);
-    if (cfg->decay_lr && cfg->warmup_iters == cfg->lr_decay_iters &&
+    if (cfg->decay_lr && cfg->schedule != PL_SCHEDULE_CONSTANT &&
+        cfg->warmup_iters == cfg->lr_decay_iters &&
         cfg->max_iters >= cfg->warmup_iters)
         return refuse(cfg, PL_KEY_lr_decay_iters, PL_KEY_warmup_iters, "equals",
                       "the learning rate has no iterations to decay in; set "

@@ -116,6 +116,13 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
     C(PL_NORM_LAYERNORM, "layernorm") C(PL_NORM_RMSNORM, "rmsnorm")
 #define PL_CHOICES_activation(C)                                               \
     C(PL_ACTIVATION_GELU, "gelu") C(PL_ACTIVATION_GELU_TANH, "gelu_tanh")
+#define PL_CHOICES_optimizer(C)                                                \
+    C(PL_OPTIMIZER_ADAMW, "adamw") C(PL_OPTIMIZER_MUON, "muon")
+#define PL_CHOICES_muon_scale(C)                                               \
+    C(PL_MUON_SCALE_SPECTRAL, "spectral") C(PL_MUON_SCALE_RMS, "rms")
+#define PL_CHOICES_schedule(C)                                                 \
+    C(PL_SCHEDULE_COSINE, "cosine") C(PL_SCHEDULE_WSD, "wsd")                  \
+    C(PL_SCHEDULE_LINEAR, "linear") C(PL_SCHEDULE_CONSTANT, "constant")
 #define PL_CHOICES_optimizer_state(C)                                          \
     C(PL_OPTIMIZER_STATE_FLOAT32, "float32")                                   \
     C(PL_OPTIMIZER_STATE_8BIT, "8bit")
@@ -250,6 +257,9 @@ X(FLOAT, logit_softcap, 0.0, 0, HUGE_VAL, MODEL, PL_FOR_TRAIN, MODEL,          \
 X(CHOICE, activation, PL_ACTIVATION_GELU, 0, 0, MODEL, PL_FOR_TRAIN, MODEL,    \
   "GELU by erf, or by tanh as in OpenAI's GPT-2")                              \
                                                                                \
+X(CHOICE, optimizer, PL_OPTIMIZER_ADAMW, 0, 0, TENSORS, PL_FOR_TRAIN,          \
+  OPTIMIZER, "what updates the matrices of the blocks: AdamW, or Muon, which " \
+  "keeps one moment of them instead of two; all else is AdamW's")              \
 X(FLOAT, learning_rate, 6e-4, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,   \
   "AdamW's learning rate at its highest")                                      \
 X(FLOAT, weight_decay, 1e-1, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,    \
@@ -263,11 +273,27 @@ X(FLOAT, grad_clip, 1.0, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,        \
   "no limit")                                                                  \
 X(CHOICE, optimizer_state, PL_OPTIMIZER_STATE_FLOAT32, 0, 0, TENSORS,          \
   PL_FOR_TRAIN, OPTIMIZER,                                                     \
-  "how AdamW's moments are kept: float32, or 8 bits in blocks, which takes 6 " \
-  "bytes per parameter less and gives other numbers")                          \
+  "how the moments are kept: float32, or 8 bits in blocks, which takes 3 "     \
+  "bytes less for each and gives other numbers")                               \
+X(FLOAT, muon_learning_rate, 0.0, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN,          \
+  OPTIMIZER, "Muon's learning rate at its highest, which follows the schedule "\
+  "of learning_rate; 0.0: 0.02, or learning_rate where muon_scale is 'rms'")   \
+X(CHOICE, muon_scale, PL_MUON_SCALE_SPECTRAL, 0, 0, NUMBERS, PL_FOR_TRAIN,     \
+  OPTIMIZER, "what Muon's update of an out x in matrix is multiplied with: "   \
+  "sqrt(max(1, out / in)), or 0.2 sqrt(max(out, in)), for updates as large "   \
+  "as AdamW's")                                                                \
+X(FLOAT, muon_momentum, 0.95, 0, 1, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,          \
+  "decay rate of Muon's running mean of the gradients")                        \
+X(FLOAT, muon_weight_decay, 0.1, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN,           \
+  OPTIMIZER, "Muon's weight decay, which its learning rate multiplies")        \
 X(FLAG, decay_lr, true, 0, 0, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,                \
-  "the learning rate warms up and decays along a cosine; False: it is "        \
-  "constant")                                                                  \
+  "the learning rates follow `schedule`; False: they are constant, without "   \
+  "a warm-up")                                                                 \
+X(CHOICE, schedule, PL_SCHEDULE_COSINE, 0, 0, NUMBERS, PL_FOR_TRAIN,           \
+  OPTIMIZER, "what follows the warm-up: a cosine or a line down to min_lr, "   \
+  "the highest rate and then a line (wsd), or the highest rate for good")      \
+X(FLOAT, warmdown_share, 0.65, 0, 1, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,         \
+  "of 'wsd': the share of lr_decay_iters in which the rate goes down")         \
 X(INT, warmup_iters, 2000, 0, PL_MAX_STEPS, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,  \
   "updates until the learning rate is at its highest")                         \
 X(INT, lr_decay_iters, 600000, 0, PL_MAX_STEPS, NUMBERS, PL_FOR_TRAIN,         \

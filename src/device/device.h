@@ -24,10 +24,11 @@ typedef struct pl_controls {
     /* double: 1 - beta2 of a beta2 rounded to float is off by 1e-5 */
     double learning_rate, beta1, beta2, eps, weight_decay;
     double correction1, correction2; /* 1 - beta^t */
-    double loss_scale;               /* a power of two: gradients carry it */
-    float grad_clip;                 /* 0: no clipping */
-    float dlogit_scale;              /* loss_scale / tokens of the update */
-    uint32_t seed, step;             /* of dropout */
+    double muon_rate, muon_momentum, muon_decay;
+    double loss_scale;    /* a power of two: gradients carry it */
+    float grad_clip;      /* 0: no clipping */
+    float dlogit_scale;   /* loss_scale / tokens of the update */
+    uint32_t seed, step;  /* of dropout */
     uint32_t batch_first; /* the batch's first sequence, in the update */
     uint32_t micro_first; /* the micro-batch's first sequence, in the batch */
     uint32_t rows, position; /* decoding: new rows, and where they begin */
@@ -56,6 +57,8 @@ _Static_assert(sizeof(pl_outcome) == PL_OUTCOME_BYTES, "ops.h says its size");
         .eps = 1e-8,                                                           \
         .correction1 = 1.0,                                                    \
         .correction2 = 1.0,                                                    \
+        .muon_rate = 1e-6,                                                     \
+        .muon_momentum = 0.95,                                                 \
         .loss_scale = 1.0,                                                     \
         .grad_clip = 1.0f,                                                     \
         .dlogit_scale = 1e-3f,                                                 \

@@ -251,8 +251,8 @@ void pl_gpu_loss_sum(pl_gpu_stream *stream, const pl_loss_sum *args)
 
 void pl_gpu_sumsq(pl_gpu_stream *stream, const pl_sumsq *args)
 {
-    const gpu_sumsq g = { address(args->partial), address(args->x),
-                          args->count };
+    const gpu_sumsq g = { address(args->partial), address(args->x), args->count,
+                          args->cols, args->row };
     launch(stream, PL_GPU_sumsq,
            ceil_div(ceil_div(args->count, PL_SUMSQ_BLOCK), 32), 1, &g);
 }
@@ -299,4 +299,78 @@ void pl_gpu_adamw(pl_gpu_stream *stream, const pl_adamw *args)
     };
     launch(stream, codes ? PL_GPU_adamw_codes : PL_GPU_adamw,
            ceil_div(args->count, 256), 1, &g);
+}
+
+void pl_gpu_muon_moment(pl_gpu_stream *stream, const pl_muon_moment *args)
+{
+    const int codes = args->m_codes != NULL;
+    const gpu_muon_moment g = { .g = address(args->g),
+                                .m = codes ? address(args->m_codes)
+                                           : address(args->m),
+                                .m_scales = address(args->m_scales),
+                                .clip = address(args->clip),
+                                .skipped = address(args->skipped),
+                                .count = args->count,
+                                .momentum = args->momentum,
+                                .momentum_rest = args->momentum_rest,
+                                .seed = args->seed,
+                                .step = args->step,
+                                .tensor = args->tensor };
+    launch(stream, codes ? PL_GPU_muon_moment_codes : PL_GPU_muon_moment,
+           ceil_div(args->count, 256), 1, &g);
+}
+
+void pl_gpu_muon_norm(pl_gpu_stream *stream, const pl_muon_norm *args)
+{
+    const gpu_muon_norm g = { address(args->factor), address(args->partial),
+                              args->count };
+    launch(stream, PL_GPU_muon_norm, 1, 1, &g);
+}
+
+void pl_gpu_muon_part(pl_gpu_stream *stream, const pl_muon_part *args)
+{
+    const gpu_muon_part g = { .y = address(args->y),
+                              .x = address(args->x),
+                              .factor = address(args->factor),
+                              .rows = word(args->rows),
+                              .cols = word(args->cols),
+                              .y_row = word(args->y_row),
+                              .x_row = word(args->x_row),
+                              .x_col = word(args->x_col),
+                              .y_storage = (uint32_t)args->y_storage,
+                              .x_storage = (uint32_t)args->x_storage,
+                              .scale = args->scale };
+    launch(stream, PL_GPU_muon_part, ceil_div(args->cols, 32),
+           ceil_div(args->rows, 32), &g);
+}
+
+void pl_gpu_muon_poly(pl_gpu_stream *stream, const pl_muon_poly *args)
+{
+    const gpu_muon_poly g = { .b = address(args->b),
+                              .a = address(args->a),
+                              .n = word(args->n),
+                              .storage = (uint32_t)args->storage,
+                              .unit = args->unit,
+                              .linear = args->linear,
+                              .square = args->square };
+    launch(stream, PL_GPU_muon_poly, args->n, ceil_div(args->n, 256), &g);
+}
+
+void pl_gpu_muon_apply(pl_gpu_stream *stream, const pl_muon_apply *args)
+{
+    const gpu_muon_apply g = {
+        .w = args->w_bf16 ? address(args->w_bf16) : address(args->w),
+        .g = address(args->g),
+        .copy = address(args->copy),
+        .skipped = address(args->skipped),
+        .count = args->count,
+        .keep = args->keep,
+        .rate = args->rate,
+        .w_storage = args->w_bf16 ? PL_STORE_BF16 : PL_STORE_F32,
+        .copy_storage = (uint32_t)args->copy_storage,
+        .seed = args->seed,
+        .step = args->step,
+        .tensor = args->tensor,
+    };
+    launch(stream, PL_GPU_muon_apply, ceil_div(args->count, 256), 1, &g);
 }

@@ -1,5 +1,6 @@
 /* selftest_cases.c: see selftest_cases.h. */
 #include "device/selftest_family.h"
+#include "device/selftest_muon.h"
 #include "device/selftest_parts.h"
 
 /* ---- products ---- */
@@ -437,8 +438,9 @@ static void loss_sum(side *t)
 
 static void sumsq(side *t)
 {
-    const pl_sumsq a = { take(t, 2 * 3, PL_STORE_F32, ZERO),
-                         floats(t, 40000, ANY), 40000 };
+    const pl_sumsq a = { .partial = take(t, 2 * 3, PL_STORE_F32, ZERO),
+                         .x = floats(t, 40000, ANY),
+                         .count = 40000 };
     t->calls->sumsq(t->worker, &a);
 }
 
@@ -553,6 +555,14 @@ const pl_selftest_row pl_selftest_rows[] = {
     { "clip", "", clip, 0, 0 },
     { "adamw", "", adamw, 0, 0 },
     { "adamw", "bf16 weights, 8-bit moments", adamw_small, 0, 0 },
+    { "sumsq", "of a part", pl_selftest_sumsq_part, 0, 0 },
+    { "muon_moment", "", pl_selftest_muon_moment, 0, 0 },
+    { "muon_moment", "8-bit moment", pl_selftest_muon_moment_small, 0, 0 },
+    { "muon_norm", "", pl_selftest_muon_norm, 0, 0 },
+    { "muon_part", "", pl_selftest_muon_part, 1, 0 },
+    { "muon_poly", "", pl_selftest_muon_poly, 1, 0 },
+    { "muon_apply", "", pl_selftest_muon_apply, 0, 0 },
+    { "muon_apply", "bf16 weights", pl_selftest_muon_apply_small, 0, 0 },
 };
 const size_t pl_selftest_row_count = sizeof pl_selftest_rows /
                                      sizeof pl_selftest_rows[0];

@@ -12,4 +12,14 @@ void pl_steps_sumsq(const pl_steps_context *c, const pl_step *s);
 void pl_steps_clip(const pl_steps_context *c, const pl_step *s);
 void pl_steps_adamw(const pl_steps_context *c, const pl_step *s);
 
+/* ---- steps_muon.c ---- */
+
+void pl_steps_muon_moment(const pl_steps_context *c, const pl_step *s);
+void pl_steps_muon_sumsq(const pl_steps_context *c, const pl_step *s);
+void pl_steps_muon_norm(const pl_steps_context *c, const pl_step *s);
+void pl_steps_muon_take(const pl_steps_context *c, const pl_step *s);
+void pl_steps_muon_poly(const pl_steps_context *c, const pl_step *s);
+void pl_steps_muon_put(const pl_steps_context *c, const pl_step *s);
+void pl_steps_muon_apply(const pl_steps_context *c, const pl_step *s);
+
 #endif

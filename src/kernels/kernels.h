@@ -49,6 +49,7 @@
 #include "base/cpu.h"
 #include "kernels/arithmetic.h"
 #include "kernels/family.h"
+#include "kernels/optimizer.h"
 #include "kernels/storage.h"
 #include "kernels/tensor.h"
 
@@ -445,100 +446,6 @@ typedef struct pl_loss_sum {
     size_t sequences, T;
 } pl_loss_sum;
 
-/* ---- optimizer ---- */
-
-/* Squares are summed over fixed blocks of this many elements, block after
- * block, each in double by 8 lanes (lane i over elements i, i+8, ...; then
- * lanes i and i+4, i+2, i+1). */
-enum { PL_SUMSQ_BLOCK = 16384 };
-
-/* partial[j] = sum of x^2 over block j of x[count]. */
-typedef struct pl_sumsq {
-    double *partial; /* [ceil(count / PL_SUMSQ_BLOCK)] */
-    const float *x;
-    size_t count;
-} pl_sumsq;
-
-/* What AdamW multiplies the gradients with, from the squares of all of them,
- * which still carry the loss scale: PyTorch's clip_grad_norm_, whose factor
- * here also takes the loss scale off. In double, the sum in ascending order
- * from +0:
- *   norm   = sqrt(partial[0] + partial[1] + ...) / loss_scale
- *   factor = min(1, grad_clip / (norm + 1e-6)), or 1 if grad_clip is 0
- *   *grad_norm = norm and *clip = factor / loss_scale, each rounded once
- *   *skipped = 1 if norm isn't finite, else 0 */
-typedef struct pl_clip {
-    float *grad_norm, *clip;
-    uint32_t *skipped;
-    const double *partial;
-    size_t count;
-    double loss_scale;
-    float grad_clip;
-} pl_clip;
-
-/* One AdamW step as PyTorch computes it, on g * *clip:
- *   w *= 1 - lr * decay;  m += (g - m) * (1 - beta1)
- *   v = v * beta2 + g * g * (1 - beta2)
- *   w -= lr / correction1 * m / (sqrt(v) / sqrt(correction2) + eps)
- * and leaves g zero for the next update, which is all that is left of it where
- * *skipped isn't 0. All arithmetic float32; the constants are rounded once.
- * Elements are independent.
- *
- * Weights kept as bfloat16, or moments in 8 bits, are float32 for the step and
- * rounded after it by stochastic rounding: up or down at random, with the
- * probability that makes the expected value right. So a small update still
- * moves a weight, and a slow mean still moves. The random word is
- * word[element % 4] of pl_philox(counter, key),
- *     key     = { seed, PL_RNG_ROUND }
- *     counter = { element / 4, tensor, what is rounded, step }
- * bfloat16: the upper half of the float32's bits + word >> 16, and then a zero
- * of its sign if it is below 2^-56, as all bfloat16 is (halves.h).
- *
- * A working copy of the weights, rounded to nearest, is written in the same
- * pass where one is kept.
- *
- * A call may cover a part of a tensor: `first` is the element that all pointers
- * stand at (scales: its block), a multiple of PL_QUANT_BLOCK. The parts'
- * results are those of the whole.
- *
- * 8 bits: blocks of PL_QUANT_BLOCK elements from the tensor's first on, each
- * with a scale, the largest magnitude. A code c stands for
- *     m       = sign(c) c^2 / 127^2 * scale,  c = -127 .. 127
- *     sqrt(v) =         c^2 / 255^2 * scale,  c = 0 .. 255, 0 only for v = 0
- * Squares, since magnitudes in a block differ by orders: the smallest steps
- * are 6e-5 and 1.5e-5 of the scale, the largest 1.6 % and 0.8 %. The root of v,
- * since that is what divides: it is never rounded to 0, where an update would
- * explode. With y = magnitude * (c_max^2 / scale) and c = floor(sqrt(y)), the
- * code is c + 1 if (word >> 8) * 2^-24 < (y - c^2) / (2c + 1), else c; at most
- * c_max. A scale below 1e-30 is 0, and so are its codes. */
-typedef enum pl_rounded {
-    PL_ROUNDED_WEIGHT,
-    PL_ROUNDED_MEAN,
-    PL_ROUNDED_SQUARE,
-} pl_rounded;
-
-enum { PL_QUANT_BLOCK = 256 };
-
-typedef struct pl_adamw {
-    float *w, *g, *m, *v;
-    size_t first, count; /* first + count at most 2^34 */
-    float keep;          /* 1 - lr * decay */
-    float beta1_rest, beta2, beta2_rest;
-    float step_size;       /* lr / correction1 */
-    float root_correction; /* sqrt(correction2) */
-    float eps;
-    const float *clip;       /* pl_clip's; NULL: 1 */
-    const uint32_t *skipped; /* likewise; NULL: 0 */
-    /* where these are not NULL, they stand for w, and for m and v */
-    uint16_t *w_bf16;
-    int8_t *m_codes;
-    uint8_t *v_codes;
-    float *m_scales, *v_scales; /* [ceil(count / PL_QUANT_BLOCK)] */
-    uint16_t *copy;             /* w as the products read it, or NULL */
-    pl_storage copy_storage;    /* one of 16 bits */
-    uint32_t seed, step, tensor;
-} pl_adamw;
-
 /* ---- the table ---- */
 
 /* One row per op: slot name. The argument type is pl_<slot>. */
@@ -568,7 +475,12 @@ typedef struct pl_adamw {
     X(loss_sum)                                                                \
     X(sumsq)                                                                   \
     X(clip)                                                                    \
-    X(adamw)
+    X(adamw)                                                                   \
+    X(muon_moment)                                                             \
+    X(muon_norm)                                                               \
+    X(muon_part)                                                               \
+    X(muon_poly)                                                               \
+    X(muon_apply)
 
 typedef struct pl_kernels {
     const char

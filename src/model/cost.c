@@ -28,6 +28,7 @@ static double bytes_of_unit(pl_op op)
     case PL_OP_EMBED:
     case PL_OP_EMBED_BWD:
     case PL_OP_ADD:
+    case PL_OP_MUON_POLY:
         return 12.0;
     case PL_OP_GLU:
     case PL_OP_QK_DW:
@@ -37,10 +38,13 @@ static double bytes_of_unit(pl_op op)
     case PL_OP_RMSNORM_BWD:
         return 20.0;
     case PL_OP_CROSS_ENTROPY:
+    case PL_OP_MUON_MOMENT:
+    case PL_OP_MUON_APPLY:
         return 16.0;
     case PL_OP_ADAMW:
         return 28.0;
     case PL_OP_SUMSQ:
+    case PL_OP_MUON_SUMSQ:
     case PL_OP_COLUMN_SUM:
     case PL_OP_LOSS_SUM:
         return 4.0;

@@ -146,56 +146,6 @@ static void build_train(builder *b)
     embedding_backward(b, gpt->train_tokens, dx);
 }
 
-/* ---- update ---- */
-
-static void build_update(builder *b)
-{
-    pl_gpt *gpt = b->gpt;
-    size_t slots = pl_param_slots(b->s), partials = 0;
-
-    b->program = PL_UPDATE_WEIGHTS;
-    for (size_t i = 0; i < slots; i++) {
-        pl_param param = pl_param_at(b->s, i);
-        if (pl_param_present(b->s, &param))
-            partials += (param.rows * param.cols + PL_SUMSQ_BLOCK - 1) /
-                        PL_SUMSQ_BLOCK;
-    }
-    pl_buffer_id partial = pl_build_buffer(
-        b, -1, "norm.partials", PL_CLASS_TRANSIENT, PL_F64, partials, 1);
-    size_t row = 0;
-    for (size_t i = 0; i < slots; i++) {
-        pl_param param = pl_param_at(b->s, i);
-        if (gpt->gradients[i] == PL_NO_BUFFER)
-            continue;
-        pl_step *step = pl_build_step(b, PL_OP_SUMSQ, param.layer);
-        step->rows = param.rows * param.cols;
-        pl_step_rows(step, PL_ARG_SUMSQ_PARTIAL, partial, row);
-        pl_step_arg(step, PL_ARG_SUMSQ_G, gpt->gradients[i]);
-        row += (step->rows + PL_SUMSQ_BLOCK - 1) / PL_SUMSQ_BLOCK;
-    }
-    pl_step *step = pl_build_step(b, PL_OP_CLIP, -1);
-    step->rows = partials;
-    pl_step_arg(step, PL_ARG_CLIP_OUTCOME, gpt->outcome);
-    pl_step_arg(step, PL_ARG_CLIP_PARTIAL, partial);
-    for (size_t i = 0; i < slots; i++) {
-        pl_param param = pl_param_at(b->s, i);
-        if (gpt->gradients[i] == PL_NO_BUFFER)
-            continue;
-        step = pl_build_step(b, PL_OP_ADAMW, param.layer);
-        step->rows = param.rows * param.cols;
-        step->tensor = i;
-        step->flags |= param.group == PL_PARAM_DECAYED ? PL_STEP_DECAY : 0;
-        pl_step_arg(step, PL_ARG_ADAMW_W, gpt->weights[i]);
-        pl_step_arg(step, PL_ARG_ADAMW_G, gpt->gradients[i]);
-        pl_step_arg(step, PL_ARG_ADAMW_M, gpt->m[i]);
-        pl_step_arg(step, PL_ARG_ADAMW_V, gpt->v[i]);
-        pl_step_arg(step, PL_ARG_ADAMW_M_SCALES, gpt->m_scales[i]);
-        pl_step_arg(step, PL_ARG_ADAMW_V_SCALES, gpt->v_scales[i]);
-        pl_step_arg(step, PL_ARG_ADAMW_COPY, gpt->copies[i]);
-        pl_step_arg(step, PL_ARG_ADAMW_OUTCOME, gpt->outcome);
-    }
-}
-
 /* ---- evaluation ---- */
 
 static void build_eval(builder *b)
@@ -318,6 +268,7 @@ typedef struct weight_set {
     enum { OF_NONE, OF_PRODUCTS, OF_MATRICES, OF_ALL } of;
     pl_dtype matrices; /* vectors are float32 */
     size_t block;
+    int adamw_only; /* not of matrices that are Muon's */
 } weight_set;
 
 static int covers(const weight_set *set, const pl_param *param,
@@ -370,7 +321,8 @@ static pl_buffer_id *build_set(builder *b, weight_set set)
     for (size_t i = 0; i < slots && !graph->status; i++) {
         pl_param param = pl_param_at(b->s, i);
         ids[i] = PL_NO_BUFFER;
-        if (pl_param_present(b->s, &param) && covers(&set, &param, b->s))
+        if (pl_param_present(b->s, &param) && covers(&set, &param, b->s) &&
+            !(set.adamw_only && pl_build_is_muon(b, &param)))
             ids[i] = build_one(b, &set, &param);
     }
     return ids;
@@ -387,22 +339,25 @@ static void build_sets(builder *b)
                        layout->dtype != PL_F32 && layout->weights == PL_F32;
 
     gpt->weights = build_set(
-        b, (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL, layout->weights, 1 });
+        b, (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL, layout->weights, 1, 0 });
     gpt->copies = build_set(b, (weight_set){ "copy.", PL_CLASS_COPY,
                                              copied ? OF_PRODUCTS : OF_NONE,
-                                             layout->dtype, 1 });
+                                             layout->dtype, 1, 0 });
     if (!train)
         return;
-    const weight_set moment = { "m.", PL_CLASS_MOMENT, OF_ALL,
-                                small ? PL_U8 : PL_F32, 1 };
-    const weight_set scale = { "m.scales.", PL_CLASS_MOMENT,
-                               small ? OF_MATRICES : OF_NONE, PL_F32,
-                               PL_QUANT_BLOCK };
+    const weight_set moment = { "m.",   PL_CLASS_MOMENT,
+                                OF_ALL, small ? PL_U8 : PL_F32,
+                                1,      0 };
+    const weight_set scale = {
+        "m.scales.", PL_CLASS_MOMENT, small ? OF_MATRICES : OF_NONE,
+        PL_F32,      PL_QUANT_BLOCK,  0
+    };
     weight_set second_moment = moment, second_scale = scale;
     second_moment.prefix = "v.";
     second_scale.prefix = "v.scales.";
+    second_moment.adamw_only = second_scale.adamw_only = 1;
     gpt->gradients = build_set(
-        b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL, PL_F32, 1 });
+        b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL, PL_F32, 1, 0 });
     gpt->m = build_set(b, moment);
     gpt->v = build_set(b, second_moment);
     gpt->m_scales = build_set(b, scale);
@@ -458,9 +413,10 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
     build_sets(&b);
     build_packing(&b);
     build_rotary(&b);
-    void (*const programs[])(
-        builder *) = { build_train,  pl_build_groups, build_update,  build_eval,
-                       build_sample, build_save,      pl_build_serve };
+    void (*const programs[])(builder *) = { build_train,     pl_build_groups,
+                                            pl_build_update, build_eval,
+                                            build_sample,    build_save,
+                                            pl_build_serve };
     for (int i = 0; i < PL_PROGRAM_COUNT && !gpt->graph.status; i++)
         if (wanted >> i & 1) {
             builder fresh = b;

@@ -27,8 +27,8 @@ typedef enum pl_gpt_purpose {
  * room for them every token decodes its whole window anew: slow, the same. */
 typedef enum pl_gpt_cache { PL_CACHE_KEPT, PL_CACHE_NONE } pl_gpt_cache;
 
-/* How AdamW keeps its two moments of a matrix: as float32, or in 8 bits with a
- * scale per block. */
+/* How the moments of a matrix are kept, AdamW's two or Muon's one: as float32,
+ * or in 8 bits with a scale per block. */
 typedef enum pl_gpt_moments { PL_MOMENTS_F32, PL_MOMENTS_8BIT } pl_gpt_moments;
 
 /* The 16-bit weights that products read: rounded from the float32 ones every
@@ -39,8 +39,8 @@ typedef enum pl_gpt_copy { PL_COPY_NONE, PL_COPY_RESIDENT } pl_gpt_copy;
 enum { PL_GPT_MAX_CHUNKS = 1024 };
 
 /* How the run is laid out. Nothing here changes a result, except what the
- * config alone decides: batches, groups, dropout, dtype, weights and moments.
- */
+ * config alone decides: batches, groups, dropout, dtype, weights, moments and
+ * the optimizer. */
 typedef struct pl_gpt_layout {
     pl_gpt_purpose purpose;
     size_t batch;      /* sequences of one batch, or of a group within one */
@@ -68,6 +68,8 @@ typedef struct pl_gpt_layout {
     pl_dtype weights; /* storage of matrices: PL_F32, or PL_BF16 by stochastic
                        * rounding; vectors are float32 */
     pl_gpt_moments moments;
+    pl_optimizer_choice optimizer;
+    pl_muon_scale_choice muon_scale;
     pl_gpt_copy copy; /* of matrices, where dtype has 16 bits and they 32 */
     const uint8_t *levels; /* [L]: what each layer keeps, 0 to 3 */
 } pl_gpt_layout;
@@ -78,9 +80,9 @@ typedef struct pl_gpt {
     pl_graph graph;
     pl_placement placement;
     /* per slot of params.h; PL_NO_BUFFER where absent */
-    pl_buffer_id *weights, *gradients, *m, *v;
-    pl_buffer_id *m_scales, *v_scales; /* of moments in 8 bits */
-    pl_buffer_id *copies;              /* of weights that products read */
+    pl_buffer_id *weights, *gradients, *m, *v; /* v: AdamW's alone */
+    pl_buffer_id *m_scales, *v_scales;         /* of moments in 8 bits */
+    pl_buffer_id *copies;      /* of weights that products read */
     pl_buffer_id rotary;       /* float32 [T, D]: rotary.h; or PL_NO_BUFFER */
     pl_buffer_id controls;     /* device.h's pl_controls */
     pl_buffer_id outcome;      /* and pl_outcome; training only */

@@ -205,6 +205,13 @@ void pl_build_serve(builder *b);
 /* The program that adds the groups of an update, and what it keeps of them. */
 void pl_build_groups(builder *b);
 
+/* ---- gpt_update.c ---- */
+
+/* Whether Muon updates it. */
+int pl_build_is_muon(const builder *b, const pl_param *param);
+/* The program that turns gradients into the next weights. */
+void pl_build_update(builder *b);
+
 /* ---- gpt_norm.c ---- */
 
 /* y = the norm of x by `weight` and its bias; stats for the way back. The norms

@@ -130,6 +130,8 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .moments = config->optimizer_state == PL_OPTIMIZER_STATE_8BIT
                        ? PL_MOMENTS_8BIT
                        : PL_MOMENTS_F32,
+        .optimizer = config->optimizer,
+        .muon_scale = config->muon_scale,
     };
     pl_status status = pl_device_choose(&layout->device, config, err);
     if (status)

@@ -89,7 +89,7 @@ size_t pl_step_elements(const pl_step *step, int arg)
 {
     const size_t rows = step->rows, cols = step->cols, inner = step->inner,
                  heads = step->heads, kv = step->kv, first = step->first,
-                 T = step->T ? step->T : 1;
+                 stride = step->stride, T = step->T ? step->T : 1;
     PL_CHECK(arg >= 0 && arg < pl_op_of(step->op)->n_args);
     switch (step->op) {
 #define ELEMENTS(op, id, text, ways, needed, kinds, elements) elements,
@@ -123,6 +123,7 @@ const char *pl_step_wrong(const pl_step *step)
         { PL_KV, "kv", step->kv, 0 },
         { PL_FIRST, "first", step->first, 1 },
         { PL_TENSOR, "tensor", step->tensor, 1 },
+        { PL_STRIDE, "stride", step->stride, 0 },
         { PL_DROPOUT, "dropout", step->site || step->dropout > 0.0, 1 },
         { PL_EPS, "eps", step->eps > 0.0, step->op == PL_OP_QK },
         { PL_CAP, "cap", step->cap > 0.0, 1 },

@@ -37,6 +37,7 @@ enum {
     PL_KV = 256,      /* heads of keys and values; `heads` are the queries' */
     PL_EPS = 512,     /* that a norm adds to a mean square */
     PL_CAP = 1024,    /* of logits; 0: none */
+    PL_STRIDE = 2048, /* from row to row of the tensor that a part lies in */
 };
 
 /* Bits of pl_step.flags. */
@@ -55,7 +56,8 @@ enum {
                                * last of x's */
     PL_STEP_RELU2 = 512,      /* any GELU: relu2 in its place */
     PL_STEP_OUT_IN = 1024,    /* a MATMUL's weights are stored [cols, inner], a
-                               * MATMUL_T's [inner, cols] */
+                               * MATMUL_T's [inner, cols], Muon's out x in */
+    PL_STEP_MATCH_RMS = 2048, /* Muon: updates are as large as AdamW's */
     PL_STEP_ACTIVATION = PL_STEP_GELU_TANH | PL_STEP_RELU2,
     /* what a product with weights may have */
     PL_STEP_PRODUCT = PL_STEP_ACTIVATION | PL_STEP_ROUND_BF16 |
@@ -147,6 +149,17 @@ enum { PL_OUTCOME_BYTES = 12 };
     X(CLIP, "clip", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(ADAMW, "adamw", PL_ROWS | PL_FIRST | PL_TENSOR, PL_STEP_DECAY, rows,     \
       0.7e9)                                                                   \
+    X(MUON_MOMENT, "muon.moment", PL_ROWS | PL_TENSOR, 0, rows, 1.0e9)         \
+    X(MUON_SUMSQ, "muon.sumsq", PL_ROWS | PL_COLS | PL_FIRST | PL_STRIDE, 0,   \
+      rows * cols, 2.0e9)                                                      \
+    X(MUON_NORM, "muon.norm", PL_ROWS, 0, rows, 1.0e9)                         \
+    X(MUON_TAKE, "muon.take", PL_ROWS | PL_COLS | PL_FIRST | PL_STRIDE, 0,     \
+      rows * cols, 0.8e9)                                                      \
+    X(MUON_POLY, "muon.poly", PL_ROWS, 0, (rows * rows), 1.5e9)                \
+    X(MUON_PUT, "muon.put", PL_ROWS | PL_COLS | PL_FIRST | PL_STRIDE,          \
+      PL_STEP_OUT_IN | PL_STEP_MATCH_RMS, rows * cols, 0.8e9)                  \
+    X(MUON_APPLY, "muon.apply", PL_ROWS | PL_TENSOR, PL_STEP_DECAY, rows,      \
+      1.0e9)                                                                   \
     X(ADD, "add", PL_ROWS, 0, rows, 1.0e9)                                     \
     X(MOVE, "move", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(FETCH, "fetch", 0, 0, 0.0, 0.0)
@@ -374,6 +387,49 @@ enum { PL_OUTCOME_BYTES = 12 };
     A(ADAMW, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,              \
       PL_OUTCOME_BYTES)
 
+/* Muon's steps on a matrix: its moment, and in place of the gradient what is to
+ * be orthogonalized; of each part of the matrix that is one of its own, rows x
+ * cols from element `first` on in rows of `stride`, the norm, the part divided
+ * by that (as a wide matrix: transposed where it is tall), the polynomial of
+ * every iteration, and the result in its place; then the weights. */
+#define PL_ARGS_MUON_MOMENT(A)                                                 \
+    A(MUON_MOMENT, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)              \
+    A(MUON_MOMENT, M, "m", PL_UPDATE, PL_NEEDED, PL_IS_MOMENT, rows)           \
+    A(MUON_MOMENT, M_SCALES, "m_scales", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, 1) \
+    A(MUON_MOMENT, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,        \
+      PL_OUTCOME_BYTES)
+
+#define PL_ARGS_MUON_SUMSQ(A)                                                  \
+    A(MUON_SUMSQ, PARTIAL, "partial", PL_WRITE, PL_NEEDED, PL_IS_SUM, 1)       \
+    A(MUON_SUMSQ, G, "g", PL_READ, PL_NEEDED, PL_IS_F32,                       \
+      first + (rows - 1) * stride + cols)
+
+#define PL_ARGS_MUON_NORM(A)                                                   \
+    A(MUON_NORM, FACTOR, "factor", PL_WRITE, PL_NEEDED, PL_IS_F32, 1)          \
+    A(MUON_NORM, PARTIAL, "partial", PL_READ, PL_NEEDED, PL_IS_SUM, rows)
+
+#define PL_ARGS_MUON_TAKE(A)                                                   \
+    A(MUON_TAKE, X, "x", PL_WRITE, PL_NEEDED, PL_IS_STORED, (rows * cols))     \
+    A(MUON_TAKE, G, "g", PL_READ, PL_NEEDED, PL_IS_F32,                        \
+      first + (rows - 1) * stride + cols)                                      \
+    A(MUON_TAKE, FACTOR, "factor", PL_READ, PL_NEEDED, PL_IS_F32, 1)
+
+#define PL_ARGS_MUON_POLY(A)                                                   \
+    A(MUON_POLY, B, "b", PL_UPDATE, PL_NEEDED, PL_IS_STORED, (rows * rows))    \
+    A(MUON_POLY, GRAM, "gram", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * rows))
+
+#define PL_ARGS_MUON_PUT(A)                                                    \
+    A(MUON_PUT, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32,                       \
+      first + (rows - 1) * stride + cols)                                      \
+    A(MUON_PUT, X, "x", PL_READ, PL_NEEDED, PL_IS_STORED, (rows * cols))
+
+#define PL_ARGS_MUON_APPLY(A)                                                  \
+    A(MUON_APPLY, W, "w", PL_UPDATE, PL_NEEDED, PL_IS_WEIGHT, rows)            \
+    A(MUON_APPLY, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)               \
+    A(MUON_APPLY, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, rows)       \
+    A(MUON_APPLY, OUTCOME, "outcome", PL_READ, PL_NEEDED, PL_IS_BYTES,         \
+      PL_OUTCOME_BYTES)
+
 /* g = sums[digit] + g, where controls say which digit; a digit has `rows`
  * elements. */
 #define PL_ARGS_ADD(A)                                                         \
@@ -439,8 +495,9 @@ typedef struct pl_arg {
 typedef struct pl_step {
     pl_op op;
     pl_arg args[PL_MAX_ARGS]; /* by PL_ARG_<op>_<id> */
-    size_t rows, cols, inner, T, heads, kv, first, tensor; /* constants */
-    int layer;                                             /* -1: none */
+    /* constants */
+    size_t rows, cols, inner, T, heads, kv, first, tensor, stride;
+    int layer;     /* -1: none */
     unsigned site; /* dropout's, where there is one */
     unsigned flags;
     double dropout, eps, cap;

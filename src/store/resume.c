@@ -126,6 +126,14 @@ static pl_status compare_key(changes *c, const pl_config *had,
                        "these weights: --init_from=%s and another out_dir",
                        folder, name, before, after,
                        pl_path_quoted(folder).text);
+    if (key == PL_KEY_optimizer) /* m of both have one name and shape */
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: %s is %s in the checkpoint and %s in the config: "
+                       "the moments of one are no use to the other. Set it "
+                       "back, or start anew from these weights: --init_from=%s "
+                       "and another out_dir",
+                       folder, name, before, after,
+                       pl_path_quoted(folder).text);
     c->felt |= effect == PL_EFFECT_NUMBERS &&
                !(key == PL_KEY_products && c->same_arithmetic);
     if (c->used < sizeof c->text)

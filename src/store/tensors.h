@@ -8,7 +8,7 @@
 
 typedef enum pl_tensors_file {
     PL_TENSORS_MODEL,     /* the weights */
-    PL_TENSORS_OPTIMIZER, /* AdamW's moments, and the scales of 8-bit ones */
+    PL_TENSORS_OPTIMIZER, /* the moments, and the scales of 8-bit ones */
 } pl_tensors_file;
 
 typedef struct pl_tensors_row {

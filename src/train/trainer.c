@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What AdamW needs to know of update `step`. */
+/* What the optimizers need to know of update `step`. */
 static void set_optimizer(pl_controls *s, const pl_config *config,
                           uint64_t step)
 {
@@ -24,6 +24,9 @@ static void set_optimizer(pl_controls *s, const pl_config *config,
     s->grad_clip = (float)config->grad_clip;
     s->correction1 = 1.0 - pl_exact_pow(config->beta1, t);
     s->correction2 = 1.0 - pl_exact_pow(config->beta2, t);
+    s->muon_rate = pl_schedule_muon_rate(config, step);
+    s->muon_momentum = config->muon_momentum;
+    s->muon_decay = config->muon_weight_decay;
 }
 
 /* An update that is under way. */

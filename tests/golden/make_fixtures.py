@@ -280,10 +280,96 @@ def make_adamw(name, *, lr, betas, eps, decay, clip, t, random_seed):
     save(name, out)
 
 
+# ---- Muon ----
+
+BLOCK_MATRICES = ("attn.c_attn.weight", "attn.c_proj.weight",
+                  "mlp.c_fc.weight", "mlp.c_proj.weight")
+
+
+def orthogonalized(G):
+    """Keller Jordan's Newton-Schulz iteration, of a matrix out x in."""
+    X = G.T if G.shape[0] > G.shape[1] else G
+    X = X / (torch.linalg.norm(X) + 1e-7)
+    for _ in range(5):
+        A = X @ X.T
+        X = 3.4445 * X + (-4.7750 * A + 2.0315 * (A @ A)) @ X
+    return X.T if G.shape[0] > G.shape[1] else X
+
+
+def update_scale(out_, in_, scale):
+    if scale == "rms":  # Moonshot's: as large as AdamW's
+        return 0.2 * math.sqrt(max(out_, in_))
+    return math.sqrt(max(1.0, out_ / in_))  # Keller Jordan's
+
+
+class Muon:
+    """On weights of the blocks: stored in x out, q, k and v side by side."""
+
+    def __init__(self, weights, *, momentum, decay, scale):
+        self.momentum, self.decay, self.scale = momentum, decay, scale
+        self.weights = {name: w for name, w in weights.items()
+                        if name.endswith(BLOCK_MATRICES)}
+        self.m = {name: torch.zeros_like(w)
+                  for name, w in self.weights.items()}
+
+    def step(self, rate):
+        for name, w in self.weights.items():
+            g, m, mu = w.grad, self.m[name], self.momentum
+            m += (g - m) * (1.0 - mu)
+            update = g + (m - g) * mu
+            parts = 3 if "c_attn" in name else 1
+            done = []
+            for part in update.chunk(parts, dim=1):
+                in_, out_ = part.shape
+                done.append(orthogonalized(part.T).T *
+                            update_scale(out_, in_, self.scale))
+            with torch.no_grad():
+                w *= 1.0 - rate * self.decay
+                w -= rate * torch.cat(done, dim=1)
+
+
+def make_muon(name, *, steps=10, rate=0.02, momentum=0.95, decay=0.1, clip=0.5,
+              random_seed):
+    """Muon alone: ten gradients, by both scales."""
+    random = np.random.default_rng(random_seed)
+    shape = dict(n_layer=1, n_head=3, head_dim=3, n_embd=10, vocab_size=11,
+                 block_size=5, bias=False, gelu_tanh=False)
+    model = Model(**shape)
+    w = model.weights(random, std=0.25, spread=0.1)
+    out = config_tensors(**shape, T=5, batch=1, seed=1, step=0,
+                         first_sequence=0, muon=1)
+    for key, value in dict(dropout=0.0, muon_rate=rate, muon_decay=decay,
+                           muon_momentum=momentum, clip=clip).items():
+        out[key] = stored(value, np.float64)
+    gradients = {}
+    for key, tensor in w.items():
+        out[key] = stored(tensor, np.float32)
+        if key.endswith(BLOCK_MATRICES):
+            rank_one = (random.normal(0.0, 1.0, tensor.shape[:1] + (1,)) *
+                        random.normal(0.0, 1.0, (1,) + tensor.shape[1:]))
+            g = random.normal(0.0, 0.05, (steps,) + tensor.shape) + rank_one
+            g = g.astype(np.float32)
+            out["g." + key] = g
+            gradients[key] = torch.from_numpy(g.astype(np.float64))
+    for scale in ("spectral", "rms"):
+        copies = {key: torch.tensor(out[key].astype(np.float64))
+                  for key in gradients}
+        muon = Muon(copies, momentum=momentum, decay=decay, scale=scale)
+        for t in range(steps):
+            for key, copy in copies.items():
+                copy.grad = gradients[key][t] * float(np.float32(clip))
+            muon.step(rate)
+        for key, copy in copies.items():
+            out[f"{scale}.{key}"] = stored(copy, np.float32)
+            out["m." + key] = stored(muon.m[key], np.float32)
+    save(name, out)
+
+
 def make_steps(name, *, steps=10, batch=2, accumulation=2, dropout=0.2,
                seed=42, clip=1.55, peak=3e-3, warmup=4, decay=0.1,
-               betas=(0.9, 0.99), eps=1e-8, random_seed):
-    """Whole updates: accumulation, clipping, warm-up, decay of matrices."""
+               betas=(0.9, 0.99), eps=1e-8, muon=None, random_seed):
+    """Whole updates: accumulation, clipping, warm-up, decay of matrices; with
+    `muon` (rate, momentum and decay) on the matrices of the blocks."""
     random = np.random.default_rng(random_seed)
     shape = dict(n_layer=2, n_head=2, head_dim=8, n_embd=16, vocab_size=61,
                  block_size=9, bias=True, gelu_tanh=False)
@@ -292,13 +378,17 @@ def make_steps(name, *, steps=10, batch=2, accumulation=2, dropout=0.2,
     w = model.weights(random, std=0.1, spread=0.0)
     out = config_tensors(**shape, T=T, batch=batch, seed=seed, step=0,
                          first_sequence=0, accumulation=accumulation,
-                         steps=steps)
+                         steps=steps, **(dict(muon=1) if muon else {}))
     for key, tensor in w.items():
         out[key] = stored(tensor, np.float32)
     tokens = torch.from_numpy(random.integers(
         0, shape["vocab_size"], (steps, accumulation * batch, T + 1)))
     rates = [peak * min(1.0, (t + 1) / (warmup + 1)) for t in range(steps)]
-    matrices = [x for x in w.values() if x.dim() == 2]
+    orthogonal = Muon(w if muon else {}, scale="spectral",
+                      momentum=muon["momentum"] if muon else 0.0,
+                      decay=muon["decay"] if muon else 0.0)
+    matrices = [x for key, x in w.items()
+                if x.dim() == 2 and key not in orthogonal.weights]
     vectors = [x for x in w.values() if x.dim() != 2]
     optimizer = torch.optim.AdamW(
         [{"params": matrices, "weight_decay": decay},
@@ -319,7 +409,10 @@ def make_steps(name, *, steps=10, batch=2, accumulation=2, dropout=0.2,
         norms.append(torch.nn.utils.clip_grad_norm_(w.values(), clip).item())
         losses.append(total)
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        if muon:
+            orthogonal.step(muon["rate"] * rates[t] / peak)
+        for x in w.values():
+            x.grad = None
     clipped = sum(norm > clip for norm in norms)
     assert 0 < clipped < steps, (clip, norms)
     print("norms", [f"{norm:.3f}" for norm in norms], "clip", clip)
@@ -330,6 +423,11 @@ def make_steps(name, *, steps=10, batch=2, accumulation=2, dropout=0.2,
                            lr=rates, clip=clip, decay=decay, beta1=betas[0],
                            beta2=betas[1], eps=eps).items():
         out[key] = stored(value, np.float64)
+    for key, value in (muon or {}).items():
+        out["muon_" + key] = stored(value, np.float64)
+    if muon:
+        out["muon_rates"] = stored([muon["rate"] * x / peak for x in rates],
+                                   np.float64)
     save(name, out)
 
 
@@ -365,3 +463,6 @@ make_adamw("adamw_first", lr=1e-3, betas=(0.9, 0.95), eps=1e-8, decay=0.1,
 make_adamw("adamw_later", lr=6e-4, betas=(0.9, 0.999), eps=1e-8, decay=0.0,
            clip=0.37, t=37, random_seed=9)
 make_steps("ten_steps", random_seed=10)
+make_muon("muon_alone", random_seed=14)
+make_steps("ten_steps_muon", muon=dict(rate=0.02, momentum=0.95, decay=0.1),
+           random_seed=15)

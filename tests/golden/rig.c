@@ -141,6 +141,10 @@ void rig_open(rig *r, fixture *f, const pl_kernels *kernels, const rig_way *way)
         .dropout = fixture_number(f, "dropout"),
         .dtype = PL_F32,
         .levels = r->levels,
+        .optimizer = pl_safetensors_find(&f->file, "config.muon")
+                         ? PL_OPTIMIZER_MUON
+                         : PL_OPTIMIZER_ADAMW,
+        .muon_scale = way->muon_scale,
     };
     require(pl_gpt_make(&r->gpt, &shape, &layout, &r->heap, &err));
     require(pl_device_open(&r->device, &device, &r->gpt.graph,

@@ -18,6 +18,7 @@ typedef struct rig_way {
     size_t eval_T;     /* 0: T */
     uint8_t levels[2]; /* of even and odd layers */
     int threads;       /* 0: 1 */
+    pl_muon_scale_choice muon_scale;
 } rig_way;
 
 typedef struct rig {

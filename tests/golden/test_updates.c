@@ -1,4 +1,5 @@
-/* test_updates.c: AdamW and whole updates against PyTorch. */
+/* test_updates.c: AdamW and whole updates against PyTorch, and Muon against its
+ * formula. */
 #include "golden/fixture.h"
 #include "golden/rig.h"
 #include "support/on_device.h"
@@ -258,6 +259,11 @@ static void set_hyperparameters(rig *r, fixture *f, double rate, int t)
 {
     size_t sequences = r->batch * fixture_config(f, "accumulation");
     set_adamw(r, f, rate, t + 1);
+    if (r->gpt.layout.optimizer == PL_OPTIMIZER_MUON) {
+        r->controls.muon_rate = fixture_doubles(f, "muon_rates", STEPS)[t];
+        r->controls.muon_momentum = fixture_number(f, "muon_momentum");
+        r->controls.muon_decay = fixture_number(f, "muon_decay");
+    }
     r->controls.grad_clip = (float)fixture_number(f, "clip");
     r->controls.loss_scale = 1.0;
     r->controls.dlogit_scale = (float)(1.0 / (double)(sequences * r->T));
@@ -333,6 +339,104 @@ static void ten_steps_of_other_families_follow_transformers(void **state)
     follow_ten_steps("ten_steps_qwen3");
 }
 
+static void ten_steps_with_muon_follow_its_formula(void **state)
+{
+    (void)state;
+    follow_ten_steps("ten_steps_muon");
+}
+
+/* ---- Muon alone ---- */
+
+/* Of a weight's largest element, after ten updates in float32. */
+static const double muon_tolerance = 1e-5;
+
+static double largest(const float *x, size_t count)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)x[i]));
+    return most;
+}
+
+static void assert_matrix(worst *seen, rig *r, fixture *f, pl_buffer_id buffer,
+                          const char *prefix, const pl_param *param)
+{
+    const size_t count = param->rows * param->cols;
+    char name[PL_PARAM_NAME_BYTES + 16];
+    snprintf(name, sizeof name, "%s.%s", prefix, pl_param_name_of(param).text);
+    const float *want = fixture_floats(f, name, count);
+    float *found = rig_floats(r, buffer);
+    for (size_t i = 0; i < count; i++)
+        assert_number_near(seen, (double)found[i], (double)want[i],
+                           largest(want, count), muon_tolerance,
+                           "%s: element %zu of %s", r->set, i, name);
+    free(found);
+}
+
+/* The clip that makes the program's factor `factor`: of a known norm. */
+static void set_clip(rig *r, fixture *f, int t)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < pl_param_slots(&r->gpt.shape); i++) {
+        pl_param param = pl_param_at(&r->gpt.shape, i);
+        const size_t count = param.rows * param.cols;
+        char name[PL_PARAM_NAME_BYTES + 8];
+        snprintf(name, sizeof name, "g.%s", pl_param_name_of(&param).text);
+        if (!pl_safetensors_find(&f->file, name))
+            continue;
+        const float *g = fixture_floats(f, name, STEPS * count) +
+                         (size_t)t * count;
+        for (size_t e = 0; e < count; e++)
+            sum += pow((double)g[e], 2.0);
+        on_device_write(r->device, r->gpt.gradients[i], 0, g,
+                        count * sizeof *g);
+    }
+    r->controls.grad_clip = (float)(fixture_number(f, "clip") *
+                                    (sqrt(sum) + 1e-6));
+}
+
+static void run_muon(worst *seen, fixture *f, const pl_kernels *set,
+                     pl_muon_scale_choice scale)
+{
+    rig r;
+    rig_open(&r, f, set, &(rig_way){ .threads = 2, .muon_scale = scale });
+    r.controls.correction1 = r.controls.correction2 = 1.0;
+    r.controls.eps = 1e-8;
+    r.controls.muon_rate = fixture_number(f, "muon_rate");
+    r.controls.muon_momentum = fixture_number(f, "muon_momentum");
+    r.controls.muon_decay = fixture_number(f, "muon_decay");
+    for (int t = 0; t < STEPS; t++) {
+        set_clip(&r, f, t);
+        rig_update(&r);
+    }
+    for (size_t i = 0; i < pl_param_slots(&r.gpt.shape); i++) {
+        pl_param param = pl_param_at(&r.gpt.shape, i);
+        if (param.role != PL_ROLE_PRODUCT)
+            continue;
+        assert_int_equal(r.gpt.v[i], PL_NO_BUFFER);
+        assert_matrix(seen, &r, f, r.gpt.m[i], "m", &param);
+        assert_matrix(seen, &r, f, r.gpt.weights[i],
+                      scale == PL_MUON_SCALE_RMS ? "rms" : "spectral", &param);
+    }
+    rig_close(&r);
+}
+
+static void muon_alone_is_its_formula(void **state)
+{
+    pl_kernels sets[RIG_SETS];
+    size_t n_sets = rig_sets(sets);
+    worst seen = { 0 };
+    fixture f;
+    (void)state;
+    fixture_open(&f, "muon_alone");
+    for (size_t k = 0; k < n_sets; k++) {
+        run_muon(&seen, &f, &sets[k], PL_MUON_SCALE_SPECTRAL);
+        run_muon(&seen, &f, &sets[k], PL_MUON_SCALE_RMS);
+    }
+    fixture_close(&f);
+    worst_say(&seen, "Muon, of each tensor's largest");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +444,8 @@ int main(void)
         cmocka_unit_test(the_update_program_is_pytorchs_adamw),
         cmocka_unit_test(ten_steps_with_clipping_follow_pytorch),
         cmocka_unit_test(ten_steps_of_other_families_follow_transformers),
+        cmocka_unit_test(ten_steps_with_muon_follow_its_formula),
+        cmocka_unit_test(muon_alone_is_its_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,9 @@ static void sumsq_case(const pl_kernels *set, const void *shape, int nth,
 {
     const size_t count = *(const size_t *)shape;
     double partial[6] = { -1, -1, -1, -1, -1, -1 };
-    const pl_sumsq args = { partial, fenced_random(count, 1, 3), count };
+    const pl_sumsq args = { .partial = partial,
+                            .x = fenced_random(count, 1, 3),
+                            .count = count };
     RUN_OP(set, sumsq, &args, nth);
     outcome_add_double(out, partial, 6);
 }
@@ -38,7 +40,8 @@ static void a_sum_of_squares_is_one(void **state)
 {
     const float x[] = { 1, -2, 3, 0.5f, 0, 0, 0, 0, 4, 1e20f };
     double partial = 0;
-    const pl_sumsq small = { &partial, x, 9 }, large = { &partial, x, 10 };
+    const pl_sumsq small = { .partial = &partial, .x = x, .count = 9 },
+                   large = { .partial = &partial, .x = x, .count = 10 };
     (void)state;
     pl_kernels_ref().sumsq(&small, 0, 1);
     assert_true(partial == 30.25);

@@ -56,13 +56,20 @@ static const struct other {
     [PL_KEY_mlp_hidden] = { "77", NULL },
     [PL_KEY_qk_norm] = { "True", NULL },
     [PL_KEY_logit_softcap] = { "30.0", NULL },
+    [PL_KEY_optimizer] = { "muon", NULL },
     [PL_KEY_learning_rate] = { "0.02", NULL },
     [PL_KEY_weight_decay] = { "0.2", NULL },
     [PL_KEY_beta1] = { "0.8", NULL },
     [PL_KEY_beta2] = { "0.9", NULL },
     [PL_KEY_grad_clip] = { "0.01", NULL },
     [PL_KEY_optimizer_state] = { "8bit", NULL },
+    [PL_KEY_muon_learning_rate] = { NULL, "a test of its own" },
+    [PL_KEY_muon_scale] = { NULL, "likewise" },
+    [PL_KEY_muon_momentum] = { NULL, "likewise" },
+    [PL_KEY_muon_weight_decay] = { NULL, "likewise" },
     [PL_KEY_decay_lr] = { "False", NULL },
+    [PL_KEY_schedule] = { "linear", NULL },
+    [PL_KEY_warmdown_share] = { NULL, "a test of its own" },
     [PL_KEY_warmup_iters] = { "7", NULL },
     [PL_KEY_lr_decay_iters] = { "20", NULL },
     [PL_KEY_min_lr] = { "0.005", NULL },
@@ -305,6 +312,48 @@ static void other_products_are_other_numbers(void **state)
                          pl_key_row(PL_KEY_products)->effect, &plain, &other));
 }
 
+/* What only Muon reads, and what only its schedule does. */
+static void keys_of_one_optimizer_or_schedule(void **state)
+{
+    static const struct {
+        const char *base, *setting;
+        pl_key key;
+    } tries[] = {
+        { "--optimizer=muon", "--muon_learning_rate=0.01",
+          PL_KEY_muon_learning_rate },
+        { "--optimizer=muon", "--muon_scale=rms", PL_KEY_muon_scale },
+        { "--optimizer=muon", "--muon_momentum=0.9", PL_KEY_muon_momentum },
+        { "--optimizer=muon", "--muon_weight_decay=0.5",
+          PL_KEY_muon_weight_decay },
+        { "--optimizer=muon", "--optimizer=adamw", PL_KEY_optimizer },
+        { "--optimizer=muon", "--schedule=linear", PL_KEY_schedule },
+        { "--schedule=wsd", "--warmdown_share=0.95", PL_KEY_warmdown_share },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        const result plain = go_on_with(tries[i].base, NULL),
+                     r = go_on_with(tries[i].base, tries[i].setting);
+        assert_int_equal(plain.status, PL_OK);
+        assert_true(is_right(tries[i].setting, pl_key_row(tries[i].key)->effect,
+                             &plain, &r));
+    }
+}
+
+/* AdamW's moments and Muon's are never taken for each other's. */
+static void another_optimizer_is_refused_by_its_name(void **state)
+{
+    (void)state;
+    const result there = go_on_with(NULL, "--optimizer=muon"),
+                 back = go_on_with("--optimizer=muon", "--optimizer=adamw");
+    assert_int_equal(there.status, PL_E_FORMAT);
+    assert_non_null(strstr(there.err.text,
+                           "optimizer is 'adamw' in the checkpoint and 'muon' "
+                           "in the config"));
+    assert_non_null(strstr(there.err.text, "--init_from="));
+    assert_int_equal(back.status, PL_E_FORMAT);
+    assert_non_null(strstr(back.err.text, "optimizer is 'muon'"));
+}
+
 /* In float32 there are no 16-bit weights to keep. */
 static void a_working_copy_changes_no_bit(void **state)
 {
@@ -391,6 +440,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_in_a_run_does_what_its_row_says),
         cmocka_unit_test(other_products_are_other_numbers),
+        cmocka_unit_test(keys_of_one_optimizer_or_schedule),
+        cmocka_unit_test(another_optimizer_is_refused_by_its_name),
         cmocka_unit_test(a_working_copy_changes_no_bit),
         cmocka_unit_test(data_is_compared_as_tokens),
         cmocka_unit_test(the_strongest_difference_counts),

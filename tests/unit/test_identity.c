@@ -59,6 +59,8 @@ static const struct {
     { "optimizer_state", "float32 float32 8bit" },
     { "weights", "float32 float32 bf16" },
     { "norm", "layernorm rmsnorm" },
+    { "optimizer", "adamw muon" },
+    { "muon_scale", "spectral rms" },
 };
 enum { RUN_KNOBS = sizeof run_knobs / sizeof run_knobs[0] };
 

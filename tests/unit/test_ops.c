@@ -23,6 +23,7 @@ static pl_step smallest(pl_op op)
     step.inner = info->constants & PL_INNER ? 1 : 0;
     step.kv = info->constants & PL_KV ? 1 : 0;
     step.eps = info->constants & PL_EPS ? 1e-5 : 0;
+    step.stride = info->constants & PL_STRIDE ? 1 : 0;
     return step;
 }
 
@@ -81,6 +82,8 @@ static void a_step_has_what_its_signature_says_and_no_more(void **state)
         check_constant(&good, offsetof(pl_step, first), PL_FIRST, "first", 1);
         check_constant(&good, offsetof(pl_step, tensor), PL_TENSOR, "tensor",
                        1);
+        check_constant(&good, offsetof(pl_step, stride), PL_STRIDE, "stride",
+                       0);
         pl_step bad = good;
         bad.dropout = 0.5;
         if (!(info->constants & PL_DROPOUT))
@@ -124,6 +127,8 @@ static void work_follows_from_the_constants(void **state)
     assert_true(pl_step_work(&step) == 15.0);
     step.op = PL_OP_FETCH;
     assert_true(pl_step_work(&step) == 0.0);
+    step.op = PL_OP_MUON_POLY;
+    assert_true(pl_step_work(&step) == 9.0);
 }
 
 int main(void)

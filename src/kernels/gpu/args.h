@@ -158,7 +158,7 @@ typedef struct gpu_loss_sum {
 } gpu_loss_sum;
 
 typedef struct gpu_sumsq {
-    uint64_t partial, x, count;
+    uint64_t partial, x, count, cols, row;
 } gpu_sumsq;
 
 /* Doubles travel as their bits. */
@@ -173,6 +173,35 @@ typedef struct gpu_adamw {
     float keep, beta1_rest, beta2, beta2_rest, step_size, root_correction, eps;
     uint32_t w_storage, copy_storage, seed, step, tensor;
 } gpu_adamw;
+
+typedef struct gpu_muon_moment {
+    uint64_t g, m, m_scales, clip, skipped, count;
+    float momentum, momentum_rest;
+    uint32_t seed, step, tensor, unused;
+} gpu_muon_moment;
+
+typedef struct gpu_muon_norm {
+    uint64_t factor, partial, count;
+} gpu_muon_norm;
+
+typedef struct gpu_muon_part {
+    uint64_t y, x, factor;
+    uint32_t rows, cols, y_row, x_row, x_col, y_storage, x_storage;
+    float scale;
+} gpu_muon_part;
+
+typedef struct gpu_muon_poly {
+    uint64_t b, a;
+    uint32_t n, storage;
+    float unit, linear, square;
+    uint32_t unused;
+} gpu_muon_poly;
+
+typedef struct gpu_muon_apply {
+    uint64_t w, g, copy, skipped, count;
+    float keep, rate;
+    uint32_t w_storage, copy_storage, seed, step, tensor, unused;
+} gpu_muon_apply;
 
 /* What measures a device: `rounds` of independent multiply-adds, or reads. */
 typedef struct gpu_probe {
@@ -234,6 +263,12 @@ typedef struct gpu_probe {
     X(clip, 64, gpu_clip)                                                      \
     X(adamw, 256, gpu_adamw)                                                   \
     X(adamw_codes, 256, gpu_adamw)                                             \
+    X(muon_moment, 256, gpu_muon_moment)                                       \
+    X(muon_moment_codes, 256, gpu_muon_moment)                                 \
+    X(muon_norm, 64, gpu_muon_norm)                                            \
+    X(muon_part, 256, gpu_muon_part)                                           \
+    X(muon_poly, 256, gpu_muon_poly)                                           \
+    X(muon_apply, 256, gpu_muon_apply)                                         \
     X(probe_flops, 256, gpu_probe)                                             \
     X(probe_reads, 256, gpu_probe)
 

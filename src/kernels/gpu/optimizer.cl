@@ -1,6 +1,7 @@
 /* optimizer.cl: the gradient's norm by blocks, clipping, and AdamW. */
 #include "kernels/gpu/double.clh"
 #include "kernels/gpu/memory.clh"
+#include "kernels/gpu/rounding.clh"
 #include "kernels/vmath.h"
 
 /* ---- the norm ---- */
@@ -27,7 +28,7 @@ KERNEL(sumsq, 256, gpu_sumsq)
                                ITEM % SUMSQ_WIDE;
             float v = 0.0f; /* whose square changes no sum */
             if (i < g.count)
-                v = READ(x + i);
+                v = READ(x + (g.cols ? i / g.cols * g.row + i % g.cols : i));
             PUT(room + b * (SUMSQ_WIDE + 1) + ITEM % SUMSQ_WIDE, v);
         }
         BARRIER();
@@ -79,17 +80,13 @@ KERNEL(clip, 64, gpu_clip)
 
 /* ---- AdamW ---- */
 
-enum { ROUNDED_WEIGHT, ROUNDED_MEAN, ROUNDED_SQUARE };
-
-/* The random word of an element's stochastic rounding. */
-PL_INLINE uint32_t chance(const gpu_adamw *g, uint32_t what, uint64_t element)
+PL_INLINE chances adamw_chances(const gpu_adamw *g)
 {
-    const uint32_t counter[4] = { (uint32_t)((g->first + element) / 4),
-                                  g->tensor, what, g->step };
-    const uint32_t key[2] = { g->seed, 6u }; /* PL_RNG_ROUND */
-    uint32_t words[4];
-    pl_philox(counter, key, words);
-    return word_of(words, (uint32_t)element & 3u);
+    chances of;
+    of.seed = g->seed;
+    of.step = g->step;
+    of.tensor = g->tensor;
+    return of;
 }
 
 /* The step on one element; m and v go in and out. */
@@ -107,12 +104,9 @@ PL_INLINE void adamw_element(const gpu_adamw *g, GLOBAL uint8_t *w_at,
     if (g->w_storage == PL_STORE_F32) {
         WRITE((GLOBAL float *)w_at + i, w);
     } else {
-        const uint32_t u = pl_float_bits(w),
-                       number = u + (chance(g, ROUNDED_WEIGHT, i) >> 16),
-                       nan = u | 0x400000u;
-        uint32_t h = w == w ? number : nan;
-        h = (h & 0x7fffffffu) < PL_BF16_LEAST ? h & 0x80000000u : h;
-        WRITE((GLOBAL uint16_t *)w_at + i, (uint16_t)(h >> 16));
+        WRITE((GLOBAL uint16_t *)w_at + i,
+              bf16_by_chance(w, chance(adamw_chances(g), ROUNDED_WEIGHT,
+                                       g->first + i)));
     }
     if (g->copy)
         set(copy, i, w, g->copy_storage);
@@ -139,36 +133,6 @@ KERNEL(adamw, 256, gpu_adamw)
     WRITE(v_at, v);
 }
 
-/* The largest of a group's x >= 0, and 0 if that is below 1e-30. */
-PL_INLINE float group_largest(LOCAL_PTR float *room, float x)
-{
-    BARRIER();
-    PUT(room + ITEM, x > 0.0f ? x : 0.0f);
-    BARRIER();
-    for (uint32_t w = 128; w; w /= 2) {
-        if (ITEM < w) {
-            const float a = TAKE(room + ITEM), b = TAKE(room + ITEM + w);
-            PUT(room + ITEM, b > a ? b : a);
-        }
-        BARRIER();
-    }
-    float all = TAKE(room);
-    all = all > 3.40282347e+38f ? 3.40282347e+38f : all;
-    return all < 1e-30f ? 0.0f : all;
-}
-
-PL_INLINE int32_t code_of(float x, float scale, int32_t most, uint32_t word)
-{
-    const float end = (float)(most * most),
-                factor = scale > 0.0f ? end / scale : 0.0f;
-    const float y = x * factor, bounded = y <= end ? y : end;
-    const int32_t c = (int32_t)sqrt1(bounded);
-    const float part = (bounded - (float)(c * c)) / (float)(2 * c + 1);
-    const float luck = (float)(int32_t)(word >> 8) * 5.9604644775390625e-08f;
-    const int32_t up = luck < part ? 1 : 0;
-    return c + up < most ? c + up : most;
-}
-
 /* Moments of 8 bits: a group has a block of them. */
 KERNEL(adamw_codes, 256, gpu_adamw)
 {
@@ -186,10 +150,9 @@ KERNEL(adamw_codes, 256, gpu_adamw)
         return; /* all of the group does */
     }
     if (there) {
-        const int32_t c = READ(m_at), r = READ(v_at);
-        const float size = (float)(c * c) * (READ(m_scales) / 16129.0f);
+        const int32_t r = READ(v_at);
         const float root = (float)(r * r) * (READ(v_scales) / 65025.0f);
-        m = c < 0 ? -size : size;
+        m = mean_of_code(READ(m_at), READ(m_scales));
         v = root * root;
         adamw_element(&g, AT(uint8_t, g.w), AT(float, g.g),
                       AT(uint8_t, g.copy), g.clip ? READ(AT(float, g.clip)) : 1.0f, i, &m,
@@ -199,10 +162,11 @@ KERNEL(adamw_codes, 256, gpu_adamw)
     const float m_scale = group_largest(room, size),
                 v_scale = group_largest(room, root);
     if (there) {
+        const chances of = adamw_chances(&g);
         const int32_t c = code_of(size, m_scale, 127,
-                                  chance(&g, ROUNDED_MEAN, i)),
+                                  chance(of, ROUNDED_MEAN, g.first + i)),
                       r = code_of(root, v_scale, 255,
-                                  chance(&g, ROUNDED_SQUARE, i)),
+                                  chance(of, ROUNDED_SQUARE, g.first + i)),
                       least = v_scale > 0.0f && v > 0.0f ? 1 : 0;
         WRITE(m_at, (int8_t)(m < 0.0f ? -c : c));
         WRITE(v_at, (uint8_t)(r > least ? r : least));

@@ -1,23 +1,40 @@
 /* optimizer.c: the gradient's norm by blocks, and AdamW. */
-#include "base/rng.h"
-#include "kernels/plain/convert.h"
-#include "kernels/plain/plain.h"
-#include "kernels/plain/share.h"
-#include "kernels/vmath.h"
-
-#include <float.h>
-#include <math.h>
+#include "kernels/plain/rounding.h"
 
 /* A square of floats is exact in double, so fusing would change nothing. */
-static double sumsq_block(const float *x, size_t count)
+static void sumsq_add(double lane[8], const float *x, size_t count)
 {
-    double lane[8] = { 0 };
     size_t j = 0;
     for (; j + 8 <= count; j += 8)
         for (size_t i = 0; i < 8; i++)
             lane[i] += (double)x[j + i] * (double)x[j + i];
     for (size_t i = 0; j + i < count; i++)
         lane[i] += (double)x[j + i] * (double)x[j + i];
+}
+
+/* Elements `first` .. first + count - 1 of a part of a matrix, in a row. */
+static void gather(float *to, const pl_sumsq *args, size_t first, size_t count)
+{
+    size_t r = first / args->cols, c = first % args->cols;
+    for (size_t at = 0; at < count; r++, c = 0) {
+        const size_t left = args->cols - c,
+                     some = left < count - at ? left : count - at;
+        memcpy(to + at, args->x + r * args->row + c, some * sizeof *to);
+        at += some;
+    }
+}
+
+static double sumsq_block(const pl_sumsq *args, size_t first, size_t count)
+{
+    double lane[8] = { 0 };
+    if (!args->cols)
+        sumsq_add(lane, args->x + first, count);
+    for (size_t i = 0; args->cols && i < count; i += STACK_FLOATS) {
+        float x[STACK_FLOATS];
+        const size_t some = stack_count(i, count);
+        gather(x, args, first + i, some);
+        sumsq_add(lane, x, some);
+    }
     for (int w = 4; w; w /= 2)
         for (int i = 0; i < w; i++)
             lane[i] += lane[i + w];
@@ -33,7 +50,7 @@ void PL_K(sumsq)(const pl_sumsq *args, int ith, int nth)
     for (size_t j = begin; j < end; j++) {
         const size_t first = j * PL_SUMSQ_BLOCK, rest = count - first;
         args->partial[j] = sumsq_block(
-            args->x + first, rest < PL_SUMSQ_BLOCK ? rest : PL_SUMSQ_BLOCK);
+            args, first, rest < PL_SUMSQ_BLOCK ? rest : PL_SUMSQ_BLOCK);
     }
 }
 
@@ -76,84 +93,20 @@ static void adamw_step(const pl_adamw *args, float *restrict w,
 
 /* ---- what is not kept as float32 alone: a block at a time ---- */
 
-enum { BLOCK = PL_QUANT_BLOCK };
-
-/* words[i]: the random word for the stochastic rounding of the call's element
- * `first` + i; both firsts are multiples of 4. */
-static void random_words(const pl_adamw *a, pl_rounded what, size_t first,
-                         uint32_t words[BLOCK])
+static chances chances_of(const pl_adamw *a)
 {
-    enum { QUADS = BLOCK / 4 };
-    const uint32_t key[2] = { a->seed, PL_RNG_ROUND }, step = a->step,
-                   tensor = a->tensor;
-    uint32_t part[4][QUADS];
-    for (uint32_t i = 0; i < QUADS; i++) {
-        const uint32_t counter[4] = { (uint32_t)((a->first + first) / 4) + i,
-                                      tensor, (uint32_t)what, step };
-        uint32_t out[4];
-        pl_philox(counter, key, out);
-        part[0][i] = out[0];
-        part[1][i] = out[1];
-        part[2][i] = out[2];
-        part[3][i] = out[3];
-    }
-    for (int i = 0; i < QUADS; i++)
-        for (int w = 0; w < 4; w++)
-            words[4 * i + w] = part[w][i];
-}
-
-static void keep_bf16(uint16_t *restrict to, const float *restrict w,
-                      const uint32_t *restrict words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t u = pl_float_bits(w[i]);
-        const uint32_t number = u + (words[i] >> 16), nan = u | 0x400000u;
-        uint32_t h = w[i] == w[i] ? number : nan;
-        h = (h & 0x7fffffffu) < PL_BF16_LEAST ? h & 0x80000000u : h;
-        to[i] = (uint16_t)(h >> 16);
-    }
-}
-
-/* codes[i] of magnitudes x[i]: 0 .. most. */
-static void codes_of(int32_t *restrict codes, const float *restrict x,
-                     float scale, int32_t most, const uint32_t *restrict words)
-{
-    const float end = (float)(most * most),
-                factor = scale > 0.0f ? end / scale : 0.0f;
-    for (int i = 0; i < BLOCK; i++) {
-        const float y = x[i] * factor, bounded = y <= end ? y : end;
-        const int32_t c = (int32_t)sqrtf(bounded);
-        const float part = (bounded - (float)(c * c)) / (float)(2 * c + 1);
-        const float chance = (float)(int32_t)(words[i] >> 8) * 0x1p-24f;
-        const int32_t up = chance < part ? 1 : 0;
-        codes[i] = c + up < most ? c + up : most;
-    }
-}
-
-static float largest(const float *x)
-{
-    float most[SHARE_UNIT] = { 0 }, all = 0.0f;
-    for (int i = 0; i < BLOCK; i += SHARE_UNIT)
-        for (int j = 0; j < SHARE_UNIT; j++)
-            most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
-    for (int j = 0; j < SHARE_UNIT; j++)
-        all = most[j] > all ? most[j] : all;
-    all = all > FLT_MAX ? FLT_MAX : all; /* 0 * infinity would be NaN */
-    return all < 1e-30f ? 0.0f : all;
+    return (chances){ a->seed, a->step, a->tensor };
 }
 
 static void read_codes(const pl_adamw *a, size_t first, size_t count,
                        float *restrict m, float *restrict v)
 {
-    const int8_t *restrict mc = a->m_codes + first;
     const uint8_t *restrict vc = a->v_codes + first;
-    const float m_unit = a->m_scales[first / BLOCK] / 16129.0f,
-                v_unit = a->v_scales[first / BLOCK] / 65025.0f;
+    const float unit = a->v_scales[first / BLOCK] / 65025.0f;
+    mean_of_codes(m, a->m_codes + first, a->m_scales[first / BLOCK], count);
     for (size_t i = 0; i < count; i++) {
-        const int c = mc[i], r = vc[i];
-        const float size = (float)(c * c) * m_unit;
-        const float root = (float)(r * r) * v_unit;
-        m[i] = c < 0 ? -size : size;
+        const int r = vc[i];
+        const float root = (float)(r * r) * unit;
         v[i] = root * root;
     }
 }
@@ -162,29 +115,24 @@ static void read_codes(const pl_adamw *a, size_t first, size_t count,
 static void write_codes(const pl_adamw *a, size_t first, size_t count,
                         const float *restrict m, const float *restrict v)
 {
-    int8_t *restrict mc = a->m_codes + first;
     uint8_t *restrict vc = a->v_codes + first;
-    float size[BLOCK], root[BLOCK];
+    float root[BLOCK];
     int32_t code[BLOCK];
     uint32_t words[BLOCK];
-    for (int i = 0; i < BLOCK; i++) {
-        size[i] = abs1(m[i]);
+    random_words(chances_of(a), PL_ROUNDED_MEAN, a->first + first, words);
+    a->m_scales[first / BLOCK] = codes_of_mean(a->m_codes + first, m, count,
+                                               words);
+    for (int i = 0; i < BLOCK; i++)
         root[i] = sqrtf(v[i]);
-    }
-    const float m_scale = largest(size), v_scale = largest(root);
-    random_words(a, PL_ROUNDED_MEAN, first, words);
-    codes_of(code, size, m_scale, 127, words);
-    for (size_t i = 0; i < count; i++)
-        mc[i] = (int8_t)(m[i] < 0.0f ? -code[i] : code[i]);
-    random_words(a, PL_ROUNDED_SQUARE, first, words);
-    codes_of(code, root, v_scale, 255, words);
-    const int32_t least = v_scale > 0.0f ? 1 : 0;
+    const float scale = largest(root);
+    random_words(chances_of(a), PL_ROUNDED_SQUARE, a->first + first, words);
+    codes_of(code, root, scale, 255, words);
+    const int32_t least = scale > 0.0f ? 1 : 0;
     for (size_t i = 0; i < count; i++) {
         const int32_t floor = v[i] > 0.0f ? least : 0;
         vc[i] = (uint8_t)(code[i] > floor ? code[i] : floor);
     }
-    a->m_scales[first / BLOCK] = m_scale;
-    a->v_scales[first / BLOCK] = v_scale;
+    a->v_scales[first / BLOCK] = scale;
 }
 
 static void adamw_block(const pl_adamw *a, size_t first, size_t count)
@@ -203,7 +151,7 @@ static void adamw_block(const pl_adamw *a, size_t first, size_t count)
     }
     adamw_step(a, w_at, a->g + first, m_at, v_at, count);
     if (a->w_bf16) {
-        random_words(a, PL_ROUNDED_WEIGHT, first, words);
+        random_words(chances_of(a), PL_ROUNDED_WEIGHT, a->first + first, words);
         keep_bf16(a->w_bf16 + first, w, words, count);
     }
     if (a->m_codes)

@@ -1,15 +1,16 @@
 /* optimizer.c: sums of squares and AdamW. Both are defined to the bit, in the
  * contract's own order, so this is float where the contract says float. */
-#include "kernels/ref/ref.h"
+#include "kernels/ref/rounding.h"
 
-#include <float.h>
-#include <math.h>
-
-static double sumsq_block(const float *x, size_t count)
+static double sumsq_block(const pl_sumsq *args, size_t first, size_t count)
 {
     double lane[8] = { 0 };
-    for (size_t i = 0; i < count; i++)
-        lane[i % 8] += (double)x[i] * (double)x[i];
+    for (size_t i = 0; i < count; i++) {
+        size_t at = first + i;
+        if (args->cols)
+            at = at / args->cols * args->row + at % args->cols;
+        lane[i % 8] += (double)args->x[at] * (double)args->x[at];
+    }
     for (int w = 4; w; w /= 2)
         for (int i = 0; i < w; i++)
             lane[i] += lane[i + w];
@@ -24,7 +25,7 @@ void pl_ref_sumsq(const pl_sumsq *args, int ith, int nth)
     for (size_t i = 0; i < args->count; i += PL_SUMSQ_BLOCK) {
         const size_t rest = args->count - i;
         args->partial[i / PL_SUMSQ_BLOCK] = sumsq_block(
-            args->x + i, rest < PL_SUMSQ_BLOCK ? rest : PL_SUMSQ_BLOCK);
+            args, i, rest < PL_SUMSQ_BLOCK ? rest : PL_SUMSQ_BLOCK);
     }
 }
 
@@ -44,53 +45,16 @@ void pl_ref_clip(const pl_clip *args, int ith, int nth)
     *args->skipped = isfinite(norm) ? 0u : 1u;
 }
 
-/* The random word for the stochastic rounding of the call's element i. */
-static uint32_t word_of(const pl_adamw *args, pl_rounded what, size_t i)
+static ref_chances chances_of(const pl_adamw *args)
 {
-    uint32_t word[4];
-    i += args->first;
-    pl_rng_words(PL_RNG_ROUND, args->seed, (uint32_t)(i / 4), args->tensor,
-                 (uint32_t)what, args->step, word);
-    return word[i % 4];
-}
-
-static uint16_t stochastic_bf16(float x, uint32_t word)
-{
-    const uint32_t u = pl_float_bits(x);
-    if (x != x)
-        return pl_bf16_make(x);
-    const uint32_t rounded = u + (word >> 16);
-    if ((rounded & 0x7fffffffu) < PL_BF16_LEAST)
-        return (uint16_t)((u & 0x80000000u) >> 16);
-    return (uint16_t)(rounded >> 16);
-}
-
-/* The quantized code of a magnitude, 0 .. most. */
-static int stochastic_code(float x, float scale, int most, uint32_t word)
-{
-    const float end = (float)(most * most);
-    float y = x * (scale > 0.0f ? end / scale : 0.0f);
-    y = y <= end ? y : end; /* NaN too */
-    const int c = (int)sqrtf(y);
-    const float part = (y - (float)(c * c)) / (float)(2 * c + 1);
-    const int up = (float)(word >> 8) * 0x1p-24f < part;
-    return c + up < most ? c + up : most;
-}
-
-static float scale_of(float most)
-{
-    most = most > FLT_MAX ? FLT_MAX : most;
-    return most < 1e-30f ? 0.0f : most;
+    return (ref_chances){ args->seed, args->step, args->tensor };
 }
 
 static float mean_at(const pl_adamw *args, size_t i)
 {
     if (!args->m_codes)
         return args->m[i];
-    const int c = args->m_codes[i];
-    const float size = (float)(c * c) *
-                       (args->m_scales[i / PL_QUANT_BLOCK] / 16129.0f);
-    return c < 0 ? -size : size;
+    return ref_mean_of(args->m_codes[i], args->m_scales[i / PL_QUANT_BLOCK]);
 }
 
 static float square_at(const pl_adamw *args, size_t i)
@@ -115,8 +79,9 @@ static void step_one(const pl_adamw *args, size_t i, float *m, float *v)
     *v = *v * args->beta2 + g * g * args->beta2_rest;
     w -= args->step_size * *m / (sqrtf(*v) / args->root_correction + args->eps);
     if (args->w_bf16)
-        args->w_bf16[i] = stochastic_bf16(w,
-                                          word_of(args, PL_ROUNDED_WEIGHT, i));
+        args->w_bf16[i] = ref_stochastic_bf16(
+            w,
+            ref_chance(chances_of(args), PL_ROUNDED_WEIGHT, args->first + i));
     else
         args->w[i] = w;
     if (args->copy)
@@ -133,13 +98,16 @@ static void keep_codes(const pl_adamw *args, size_t first, size_t count,
         most_m = fabsf(m[i]) > most_m ? fabsf(m[i]) : most_m;
         most_v = sqrtf(v[i]) > most_v ? sqrtf(v[i]) : most_v;
     }
-    const float scale_m = scale_of(most_m), scale_v = scale_of(most_v);
+    const float scale_m = ref_scale_of(most_m), scale_v = ref_scale_of(most_v);
+    const ref_chances of = chances_of(args);
     for (size_t i = 0; i < count; i++) {
-        const size_t at = first + i;
-        const int cm = stochastic_code(fabsf(m[i]), scale_m, 127,
-                                       word_of(args, PL_ROUNDED_MEAN, at));
-        const int cv = stochastic_code(sqrtf(v[i]), scale_v, 255,
-                                       word_of(args, PL_ROUNDED_SQUARE, at));
+        const size_t at = first + i, element = args->first + at;
+        const int cm = ref_stochastic_code(
+            fabsf(m[i]), scale_m, 127,
+            ref_chance(of, PL_ROUNDED_MEAN, element));
+        const int cv = ref_stochastic_code(
+            sqrtf(v[i]), scale_v, 255,
+            ref_chance(of, PL_ROUNDED_SQUARE, element));
         args->m_codes[at] = (int8_t)(m[i] < 0 ? -cm : cm);
         args->v_codes[at] = (uint8_t)(cv == 0 && scale_v > 0 && v[i] > 0 ? 1
                                                                          : cv);

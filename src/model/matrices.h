@@ -1,0 +1,24 @@
+/* matrices.h: the matrices of a block as Muon sees them: one for each linear
+ * map, also where several are stored as one tensor. */
+#ifndef PL_MODEL_MATRICES_H
+#define PL_MODEL_MATRICES_H
+
+#include "model/params.h"
+
+/* Which side of a stored matrix is the input's: its rows, or its columns. */
+typedef enum pl_stored { PL_STORED_IN_OUT, PL_STORED_OUT_IN } pl_stored;
+
+/* These rows and columns of a weight, as it is stored. */
+typedef struct pl_matrix {
+    size_t first_row, rows, first_col, cols;
+    pl_stored stored;
+} pl_matrix;
+
+enum { PL_MAX_MATRICES = 3 };
+
+/* Writes the matrices that a weight consists of, and returns how many there
+ * are; 0: it is none of a block's. */
+size_t pl_param_matrices(const pl_shape *shape, const pl_param *param,
+                         pl_matrix matrices[PL_MAX_MATRICES]);
+
+#endif
