@@ -58,6 +58,8 @@ same --dataset=bare
 same --dataset=bare --vocab_size=300
 same --dataset=bpe --dtype=bfloat16 --vocab_size=320
 same --dataset=bpe --optimizer_state=8bit --weights=bf16
+same --dataset=bpe --optimizer=muon
+same --dataset=bpe --optimizer=muon --dtype=float16 --optimizer_state=8bit
 same --dataset=bpe --tie_word_embeddings=False --bias=False
 same --dataset=bpe --device=cpu
 same --dataset=bpe --eval_block_size=8 --eval_batch_size=2

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from common import path, plimsoll, require
 
 STEPS, MOMENTUM, RATE, DECAY = 10, 0.95, 0.02, 0.1
-BOUND = {"bfloat16": 0.05, "float32": 1e-3}  # of the change of a weight
+BOUND = {"bfloat16": 0.1, "float32": 1e-3}  # of the change of a weight
 MATRICES = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")
 
 

@@ -26,7 +26,8 @@ models=(
      --dropout=0.0 --logit_softcap=15.0 --grad_clip=0.1 --optimizer_state=8bit"
     "--n_layer=2 --n_head=1 --n_embd=72 --block_size=64 --batch_size=5
      --gradient_accumulation_steps=2 --dropout=0.1 --bias=True
-     --tie_word_embeddings=False --activation=gelu_tanh --eval_block_size=33"
+     --tie_word_embeddings=False --activation=gelu_tanh --eval_block_size=33
+     --optimizer=muon"
 )
 losses() {
     grep -o '"[a-z_]*loss": [^,}]*\|"grad_norm": [^,}]*' "$1/metrics.jsonl"

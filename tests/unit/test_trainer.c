@@ -240,6 +240,26 @@ static void the_loss_falls(void **state)
     tiny_run_remove(&run);
 }
 
+/* Muon learns as fast with a rate of its own, and by both scales. */
+static void the_loss_falls_with_muon(void **state)
+{
+    static const char *const scales[] = { "--muon_scale=spectral",
+                                          "--muon_scale=rms" };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tiny_run run;
+        tiny_run_make(&run);
+        tiny_run_set(&run, "--dropout=0.0");
+        tiny_run_set(&run, "--optimizer=muon");
+        tiny_run_set(&run, scales[i]);
+        tiny_run_open(&run);
+        double first = tiny_run_train(&run, 1), last = tiny_run_train(&run, 60);
+        if (!(last < 0.75 * first))
+            fail_msg("%s: from %g to %g", scales[i], first, last);
+        tiny_run_remove(&run);
+    }
+}
+
 /* AdamW divides the moments by what their sums of powers lack to 1: so a weight
  * whose gradient stays the same moves by the learning rate, from the first
  * update on, and no weight by much more. */
@@ -329,6 +349,8 @@ static void a_stopped_and_resumed_run_equals_an_uninterrupted_one(void **state)
     stop_and_resume(dtypes[0], small[0], small[1]);
     stop_and_resume(dtypes[1], small[1], "--grad_checkpoint=2");
     stop_and_resume(dtypes[2], small[0], "--working_copy=resident");
+    stop_and_resume(dtypes[0], "--optimizer=muon", "--schedule=wsd");
+    stop_and_resume(dtypes[1], "--optimizer=muon", small[0]);
 }
 
 static void the_best_checkpoint_is_kept_apart(void **state)
@@ -429,6 +451,7 @@ int main(void)
         cmocka_unit_test(dropout_changes_the_run),
         cmocka_unit_test(a_dropout_next_to_one_is_not_none),
         cmocka_unit_test(the_loss_falls),
+        cmocka_unit_test(the_loss_falls_with_muon),
         cmocka_unit_test(the_first_updates_are_as_large_as_the_learning_rate),
         cmocka_unit_test(a_stopped_and_resumed_run_equals_an_uninterrupted_one),
         cmocka_unit_test(the_best_checkpoint_is_kept_apart),
