@@ -4,13 +4,16 @@ same tokens, and how long it takes, one after the other on the same machine.
 
     cmake --build --preset release --target tokens
     python3 bench/peers_tokenizer.py encode VOCAB PROSE [TEXT...]
+    python3 bench/peers_tokenizer.py patterns TEXT [FOLDER...]
     python3 bench/peers_tokenizer.py train TEXT [SIZE]
 
 in a virtual environment with tiktoken, tokenizers and numpy. VOCAB is GPT-2's
 ranks (script/vocab fetches them). `encode` compares every id, on the texts
 given and on made-up ones: all of Unicode, mixed scripts, invalid UTF-8
 (replaced, as a caller of tiktoken must), rows of white space, repetitions.
-Speed is that of one thread, the best of three, on each of the texts. `train` compares
+Speed is that of one thread, the best of three, on each of the texts. `patterns`
+compares ids and speed with Hugging Face's tokenizers, for a vocabulary of each
+pattern trained on the text, and for the tokenizer.json of each folder. `train` compares
 time, merges and compression with Hugging Face's BpeTrainer on all processors.
 """
 import argparse
@@ -183,6 +186,73 @@ def encode(arguments, folder):
                                          said["seconds"]))
 
 
+# ---- patterns ----
+
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+          r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+
+def forms():
+    """name, normalizer, pre-tokenizer"""
+    from tokenizers import Regex, normalizers
+    from tokenizers import pre_tokenizers as pre
+    level = pre.ByteLevel(add_prefix_space=False)
+
+    def split(regex):
+        return pre.Sequence([
+            pre.Split(Regex(regex), "isolated"),
+            pre.ByteLevel(add_prefix_space=False, use_regex=False)])
+    yield "gpt2", None, level
+    yield "llama3", None, split(LLAMA3)
+    yield "qwen2", normalizers.NFC(), split(LLAMA3.replace("{1,3}", ""))
+    yield "smollm2", None, pre.Sequence([
+        pre.Digits(individual_digits=True), level])
+
+
+def compare_with_library(name, program, folder, text):
+    """Processor time of one thread: the texts are theirs by lines, since their
+    cost grows with the length of a text."""
+    from tokenizers import Tokenizer
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    vocab = os.path.join(folder, "tokenizer.json")
+    theirs = Tokenizer.from_file(vocab)
+    theirs.encode_special_tokens = True
+    lines = re.split(r"(?<=\w)(?=\n)", text)
+    mine = argparse.Namespace(program=program, vocab=vocab, folder=folder)
+    said, ids = Encoding.ours(mine, text.encode())
+    best, rate = 1e9, said["mb_per_s"]
+    for _ in range(3):
+        began = time.process_time()
+        wanted = [i for line in lines
+                  for i in theirs.encode(line, add_special_tokens=False).ids]
+        best = min(best, time.process_time() - began)
+        rate = max(rate, Encoding.ours(mine, text.encode(),
+                                       keep=False)[0]["mb_per_s"])
+    if ids.tolist() != wanted:
+        sys.exit("%s: other ids" % name)
+    peer = len(text.encode()) / best / 1e6
+    print("%s: %d ids are the same, %.1f MB/s, tokenizers %.2f MB/s: %.0f times"
+          % (name, len(wanted), rate, peer, rate / peer), flush=True)
+
+
+def patterns(arguments, folder):
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    data = open(arguments.text, "rb").read(arguments.bytes)
+    text = data.decode("utf-8", errors="replace")
+    for name, normalizer, pre in forms():
+        made = Tokenizer(models.BPE())
+        if normalizer:
+            made.normalizer = normalizer
+        made.pre_tokenizer = pre
+        made.train_from_iterator([text], trainers.BpeTrainer(
+            vocab_size=8192, special_tokens=[], show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+        made.save(os.path.join(folder, "tokenizer.json"))
+        compare_with_library(name, arguments.tokens, folder, text)
+    for given in arguments.folder:
+        compare_with_library(given, arguments.tokens, given, text)
+
+
 # ---- training ----
 
 def train_theirs(size, texts):
@@ -248,13 +318,18 @@ def main():
     one.add_argument("vocab")
     one.add_argument("prose")
     one.add_argument("text", nargs="*")
+    one = kinds.add_parser("patterns")
+    one.add_argument("text")
+    one.add_argument("folder", nargs="*")
+    one.add_argument("--bytes", type=int, default=8_000_000)
     one = kinds.add_parser("train")
     one.add_argument("text")
     one.add_argument("size", nargs="?", type=int, default=32768)
     one.add_argument("--memory", type=int, default=1024, help="in MB")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        {"encode": encode, "train": train}[arguments.kind](arguments, folder)
+        {"encode": encode, "patterns": patterns, "train": train}[
+            arguments.kind](arguments, folder)
 
 
 if __name__ == "__main__":
