@@ -144,7 +144,7 @@ static void orthogonalize(builder *b, pl_buffer_id g, const muon_room *room,
         iterate(b, param->layer, room, room->x[(i + 1) % 2], room->x[i % 2],
                 side, wide);
     step = matrix_step(b, PL_OP_MUON_PUT, param, matrix);
-    step->flags |= matrix->stored == PL_STORED_OUT_IN ? PL_STEP_OUT_IN : 0;
+    step->flags |= matrix->layout == PL_LAYOUT_OUT_IN ? PL_STEP_OUT_IN : 0;
     step->flags |= b->gpt->layout.muon_scale == PL_MUON_SCALE_RMS
                        ? PL_STEP_MATCH_RMS
                        : 0;

@@ -15,12 +15,12 @@ size_t pl_param_matrices(const pl_shape *shape, const pl_param *param,
             matrices[i] = (pl_matrix){ .first_row = part.first,
                                        .rows = part.count,
                                        .cols = param->cols,
-                                       .stored = PL_STORED_OUT_IN };
+                                       .layout = PL_LAYOUT_OUT_IN };
         else
             matrices[i] = (pl_matrix){ .rows = param->rows,
                                        .first_col = part.first,
                                        .cols = part.count,
-                                       .stored = PL_STORED_IN_OUT };
+                                       .layout = PL_LAYOUT_IN_OUT };
     }
     return count;
 }

@@ -5,13 +5,10 @@
 
 #include "model/params.h"
 
-/* Which side of a stored matrix is the input's: its rows, or its columns. */
-typedef enum pl_stored { PL_STORED_IN_OUT, PL_STORED_OUT_IN } pl_stored;
-
 /* These rows and columns of a weight, as it is stored. */
 typedef struct pl_matrix {
     size_t first_row, rows, first_col, cols;
-    pl_stored stored;
+    pl_param_layout layout;
 } pl_matrix;
 
 enum { PL_MAX_MATRICES = 3 };

@@ -35,7 +35,7 @@ static void queries_keys_and_values_are_three(void **state)
         assert_int_equal(m[i].rows, 8);
         assert_int_equal(m[i].first_col, 15 * i);
         assert_int_equal(m[i].cols, 15);
-        assert_int_equal(m[i].stored, PL_STORED_IN_OUT);
+        assert_int_equal(m[i].layout, PL_LAYOUT_IN_OUT);
     }
 }
 
@@ -51,7 +51,7 @@ static void others_are_whole(void **state)
         assert_int_equal(m[0].first_row + m[0].first_col, 0);
         assert_int_equal(m[0].rows, param.rows);
         assert_int_equal(m[0].cols, param.cols);
-        assert_int_equal(m[0].stored, PL_STORED_IN_OUT);
+        assert_int_equal(m[0].layout, PL_LAYOUT_IN_OUT);
     }
 }
 
