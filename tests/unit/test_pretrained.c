@@ -2,7 +2,7 @@
  * others write one, is the model that it is. */
 #include "kernels/storage.h"
 #include "store/checkpoint.h"
-#include "store/gpt2_config.h"
+#include "store/hf_config.h"
 #include "store/pretrained.h"
 #include "support/on_device.h"
 #include "support/tiny_run.h"
@@ -424,11 +424,11 @@ static const char good[] =
 static void openai_s_config_is_read(void **state)
 {
     (void)state;
-    pl_gpt2_config config;
+    pl_hf_config config;
     pl_error err = { 0 };
-    assert_int_equal(pl_gpt2_config_parse(&config, good, sizeof good - 1,
-                                          "config.json", &err),
-                     PL_OK);
+    assert_int_equal(
+        pl_hf_config_parse(&config, good, sizeof good - 1, "config.json", &err),
+        PL_OK);
     const pl_shape s = config.shape;
     assert_true(config.epsilon == 1e-5 && config.dropout == 0.1);
     assert_int_equal(config.end_token, -1);
@@ -469,15 +469,15 @@ static void what_is_no_gpt2_is_refused_by_its_key(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[1024];
-        pl_gpt2_config config;
+        pl_hf_config config;
         pl_error err = { 0 };
         const char *at = strstr(good, cases[i].before);
         assert_non_null(at);
         int bytes = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good),
                              good, cases[i].after,
                              at + strlen(cases[i].before));
-        assert_true(pl_gpt2_config_parse(&config, text, (size_t)bytes,
-                                         "config.json", &err) != PL_OK);
+        assert_true(pl_hf_config_parse(&config, text, (size_t)bytes,
+                                       "config.json", &err) != PL_OK);
         if (!strstr(err.text, cases[i].words))
             fail_msg("expected \"%s\" in: %s", cases[i].words, err.text);
     }
@@ -489,14 +489,14 @@ static void another_epsilon_is_computed_with(void **state)
     scratch dir;
     char text[sizeof good];
     pl_shape shape;
-    pl_gpt2_config config;
+    pl_hf_config config;
     pl_error err = { 0 };
     pl_heap heap = pl_heap_make(1 << 20);
     memcpy(text, good, sizeof good);
     memcpy(strstr(text, "1e-05"), "1e-06", 5);
     scratch_open(&dir);
     scratch_write(scratch_path(&dir, "config.json"), text, sizeof text - 1);
-    assert_int_equal(pl_gpt2_config_read(&config, dir.folder, &heap, &err),
+    assert_int_equal(pl_hf_config_read(&config, dir.folder, &heap, &err),
                      PL_OK);
     assert_true(config.epsilon == 1e-6);
     assert_int_equal(pl_pretrained_shape(&shape, dir.folder, &heap, &err),

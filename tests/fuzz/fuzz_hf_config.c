@@ -2,16 +2,16 @@
  * this program can count with. */
 #include "config/config.h"
 #include "fuzz/fuzz.h"
-#include "store/gpt2_config.h"
+#include "store/hf_config.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    pl_gpt2_config config;
+    pl_hf_config config;
     pl_error err = { .status = PL_OK };
-    pl_status status = pl_gpt2_config_parse(&config, (const char *)data, size,
-                                            "fuzz", &err);
+    pl_status status = pl_hf_config_parse(&config, (const char *)data, size,
+                                          "fuzz", &err);
     const pl_shape s = status ? (pl_shape){ 0 } : config.shape;
     const size_t most = (size_t)1 << 30;
     if (status) {
