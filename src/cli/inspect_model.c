@@ -375,9 +375,8 @@ pl_status pl_inspect_config(const pl_inspect *in, const char *folder,
         return status;
     pl_inspect_begin(in, folder, "model");
     if (!in->json)
-        pl_term_print("%s: a model of the family %s as Hugging Face keeps it\n",
-                      folder,
-                      pl_shape_value(&config.shape, PL_SHAPE_family).text);
+        pl_term_print("%s: a %s as Hugging Face keeps it\n", folder,
+                      pl_shape_title(&config.shape));
     show_shape(in, &config.shape);
     if (in->json)
         pl_json_text_close(in->json, '}');

@@ -164,6 +164,14 @@ pl_shape_field pl_shape_stranger(const pl_shape *shape)
                : PL_SHAPE_FIELDS;
 }
 
+const char *pl_shape_title(const pl_shape *shape)
+{
+    static const char *const titles[] = { [PL_FAMILY_GPT2] = "GPT-2",
+                                          [PL_FAMILY_LLAMA] = "Llama",
+                                          [PL_FAMILY_QWEN3] = "Qwen3" };
+    return titles[shape->family];
+}
+
 pl_shape_file pl_shape_file_of(pl_family family)
 {
     switch (family) {

@@ -254,6 +254,9 @@ pl_shape_field pl_shape_not_gpt2(const pl_shape *shape);
  * no other program loads such a model; PL_SHAPE_FIELDS: there is none. */
 pl_shape_field pl_shape_stranger(const pl_shape *shape);
 
+/* "GPT-2", "Llama", "Qwen3" */
+const char *pl_shape_title(const pl_shape *shape);
+
 /* The config.json of a family. */
 pl_shape_file pl_shape_file_of(pl_family family);
 /* What a file means that has no entry at all; what it needs stays. */

@@ -61,15 +61,14 @@ pl_status pl_convert_check(const pl_convert *convert, const char *program,
                        "multiple of n_head, and no head_dim; --format=hf "
                        "writes a folder that Plimsoll loads",
                        path, s->H, s->C, program);
-    pl_value value = pl_shape_value(s, other),
-             family = pl_shape_value(s, PL_SHAPE_family);
+    pl_value value = pl_shape_value(s, other);
     pl_value_brief(&value, has);
     return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: this model has %s = %s, which the family %s doesn't "
-                   "have: %s would compute something else. Train without it; "
+                   "%s: this model has %s = %s, which %s doesn't have: %s "
+                   "would compute something else. Train without it; "
                    "--format=hf writes a folder that Plimsoll loads",
                    path, pl_key_row(pl_shape_row(other)->key)->name, has,
-                   family.text, program);
+                   pl_shape_title(s), program);
 }
 
 size_t pl_convert_rows(const pl_convert *convert, pl_weights_dims dims,
@@ -177,12 +176,11 @@ static pl_status check_llmc(const pl_convert *c, pl_ggml_type type,
                        "--type=f32 or --type=bf16",
                        pl_ggml_type_name(type));
     if (c->weights->shape.family != PL_FAMILY_GPT2)
-        return pl_fail(
-            err, PL_E_UNSUPPORTED,
-            "%s is a model of the family %s, and llm.c's files hold "
-            "a GPT-2: use --format=gguf or --format=hf",
-            pl_path_shown(c->weights->path),
-            pl_shape_value(&c->weights->shape, PL_SHAPE_family).text);
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s is a %s, and llm.c's files hold a GPT-2: use "
+                       "--format=gguf or --format=hf",
+                       pl_path_shown(c->weights->path),
+                       pl_shape_title(&c->weights->shape));
     if (c->weights->shape.head == PL_HEAD_OWN)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s has a classifier of its own (lm_head.weight); in "

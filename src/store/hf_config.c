@@ -359,7 +359,6 @@ pl_status pl_hf_config_read(pl_hf_config *config, const char *folder,
  * it instead of computing something else. */
 static void put_note(pl_json_text *j, const pl_shape *s, pl_shape_field other)
 {
-    static const char *const titles[] = { "GPT-2", "Llama", "Qwen3" };
     char note[256], why[PL_VALUE_BRIEF_BYTES];
     pl_value value = pl_shape_value(s, other);
     pl_value_brief(&value, why);
@@ -378,7 +377,7 @@ static void put_note(pl_json_text *j, const pl_shape *s, pl_shape_field other)
     else
         snprintf(note, sizeof note,
                  "A %s has no %s = %s, this model has: only Plimsoll loads it.",
-                 titles[s->family], pl_key_row(pl_shape_row(other)->key)->name,
+                 pl_shape_title(s), pl_key_row(pl_shape_row(other)->key)->name,
                  why);
     pl_json_text_string(j, "note", note);
 }
