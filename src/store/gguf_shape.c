@@ -148,7 +148,7 @@ static pl_status check_unwanted(const pl_gguf *gguf, pl_family family,
     for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++) {
         const key_name name = name_of(family, unwanted[i]);
         const pl_gguf_key *key = pl_gguf_find_key(gguf, name.text);
-        char text[64] = "";
+        char text[64] = "some";
         if (!key || (key->type < PL_GGUF_F32 && key->whole == 0))
             continue;
         if (key->type == PL_GGUF_TEXT) {
@@ -160,10 +160,9 @@ static pl_status check_unwanted(const pl_gguf *gguf, pl_family family,
                 continue;
         }
         return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s: it has %s%s%s, which Plimsoll doesn't compute. "
-                       "Expected none",
-                       pl_path_shown(gguf->file.path), name.text,
-                       text[0] ? " = " : "", text);
+                       "%s: %s is %s, which Plimsoll doesn't compute. Expected "
+                       "none",
+                       pl_path_shown(gguf->file.path), name.text, text);
     }
     return PL_OK;
 }
