@@ -2,6 +2,8 @@
 #include "base/json.h"
 #include "base/units.h"
 
+#include <stdio.h>
+
 /* Every value but the first follows a bracket or a comma: an upper bound of
  * their number, without parsing. */
 static size_t count_values(const char *bytes, size_t n)
@@ -50,4 +52,22 @@ pl_status pl_json_parse_few(const char *bytes, size_t n, const char *name,
         return pl_fail(err, PL_E_FORMAT, "%s:%d:%d: not valid JSON: %s", name,
                        what.line, what.column, what.text);
     return PL_OK;
+}
+
+void pl_json_brief(const json_t *value, char text[PL_JSON_BRIEF_BYTES])
+{
+    const char *word = !value                  ? "nothing"
+                       : json_is_null(value)   ? "null"
+                       : json_is_true(value)   ? "true"
+                       : json_is_false(value)  ? "false"
+                       : json_is_array(value)  ? "a list"
+                       : json_is_object(value) ? "an object"
+                                               : NULL;
+    if (word)
+        snprintf(text, PL_JSON_BRIEF_BYTES, "%s", word);
+    else if (json_is_string(value))
+        snprintf(text, PL_JSON_BRIEF_BYTES, "\"%.40s\"",
+                 json_string_value(value));
+    else
+        snprintf(text, PL_JSON_BRIEF_BYTES, "%.17g", json_number_value(value));
 }

@@ -33,4 +33,9 @@ PL_MUST_CHECK pl_status pl_json_parse_few(const char *bytes, size_t n,
                                           const char *name, size_t most,
                                           json_t **out, pl_error *err);
 
+enum { PL_JSON_BRIEF_BYTES = 64 };
+
+/* A value for a message: "yarn", 0.25, null, a list; NULL: nothing. */
+void pl_json_brief(const json_t *value, char text[PL_JSON_BRIEF_BYTES]);
+
 #endif

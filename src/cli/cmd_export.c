@@ -79,7 +79,8 @@ static pl_status convert(pl_convert *c, const pl_config *config,
                          pl_format_choice to, pl_heap *heap, pl_error *err)
 {
     pl_ggml_type type = types[config->type];
-    if (to != PL_FORMAT_HF && c->weights->shape.activation == PL_ACT_GELU)
+    if (to != PL_FORMAT_HF && c->weights->shape.mlp == PL_MLP_GELU &&
+        c->weights->shape.activation == PL_ACT_GELU)
         pl_log_say(c->log, PL_LOG_WARN,
                    "this model was trained with GELU by erf, %s computes it by "
                    "tanh: its numbers will differ a little. activation = "
@@ -150,7 +151,8 @@ const pl_command pl_command_export = {
     .summary = "writes a model for other programs: llama.cpp, llm.c, "
                "Hugging Face",
     .text = "FOLDER is a checkpoint, an out_dir (its best checkpoint is taken, "
-            "else the\nnewest), or any Hugging Face GPT-2 folder.\n\n"
+            "else the\nnewest), or any Hugging Face folder of a GPT-2, "
+            "Llama or Qwen3.\n\n"
             "  plimsoll export out --out=model.gguf\n"
             "  plimsoll export out --out=small.gguf --type=q8_0\n"
             "  plimsoll export out/latest --out=model.bin --type=bf16\n"

@@ -65,10 +65,10 @@ const pl_command pl_command_import = {
     .name = "import",
     .arguments = "FILE --out=FOLDER",
     .summary = "turns a GGUF or a model of llm.c into a folder to train from",
-    .text = "Reads the GGUF of a GPT-2 (f32, f16, bf16, q8_0) or llm.c's .bin "
-            "(float32,\nbfloat16) and writes a Hugging Face GPT-2 folder: "
-            "model.safetensors as float32,\nconfig.json, and the tokenizer "
-            "that a GGUF has.\n\n"
+    .text = "Reads the GGUF of a GPT-2, Llama or Qwen3 (f32, f16, bf16, q8_0) "
+            "or llm.c's\n.bin (float32, bfloat16) and writes a Hugging Face "
+            "folder: model.safetensors as\nfloat32, config.json, and the "
+            "tokenizer that a GGUF has.\n\n"
             "  plimsoll import gpt2.gguf --out=models/gpt2\n"
             "  plimsoll import gpt2_124M.bin --out=models/gpt2\n"
             "  plimsoll train --init_from=models/gpt2 --dataset=mine\n\n"

@@ -158,9 +158,9 @@ const pl_command pl_command_sample = {
     .arguments = "[OUT_DIR] [--start=TEXT] [--key=value ...]",
     .summary = "writes text with a trained model",
     .text = "Takes the best checkpoint in out_dir if one is kept, else the "
-            "newest; or any\nGPT-2 as Hugging Face keeps it in a folder. The "
-            "same seed writes the same text,\nwhatever the number of "
-            "threads.\n\n"
+            "newest; or any\nGPT-2, Llama or Qwen3 as Hugging Face keeps it "
+            "in a folder. The same seed\nwrites the same text, whatever the "
+            "number of threads.\n\n"
             "  plimsoll sample --out_dir=out --start=\"It is a truth\" "
             "--num_samples=3\n"
             "  plimsoll sample out/latest --start=FILE:prompt.txt\n",

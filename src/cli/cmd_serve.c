@@ -132,8 +132,9 @@ const pl_command pl_command_serve = {
         "Answers OpenAI's /v1/completions (streams, stops, echo, logprobs), "
         "/v1/models\nand /health, and has a page to try prompts. Takes the "
         "best checkpoint in out_dir\nif one is kept, else the newest; or "
-        "any GPT-2 as Hugging Face keeps it in a\nfolder. Several texts "
-        "are written at once, each with the bits it has alone.\n\n"
+        "any GPT-2, Llama or Qwen3 as Hugging Face\nkeeps it in a folder. "
+        "Several texts are written at once, each with the bits it\nhas "
+        "alone.\n\n"
         "  plimsoll serve out\n"
         "  plimsoll serve out --port=0 --serve_slots=4 --memory=2GB\n"
         "  plimsoll serve out --host=0.0.0.0 --token=mySecretToken\n",

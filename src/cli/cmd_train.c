@@ -365,8 +365,8 @@ const pl_command pl_command_eval = {
     .summary = "the loss of a checkpoint on the training and validation data",
     .text = "Uses the settings the model was trained with; any that isn't the "
             "model's can be\noverridden. Needs the model alone: a "
-            "checkpoint's, or any GPT-2 in a folder\nas Hugging Face keeps "
-            "it.\n\n"
+            "checkpoint's, or any GPT-2, Llama or\nQwen3 in a folder as "
+            "Hugging Face keeps it.\n\n"
             "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n",
     .keys = PL_FOR_TRAIN,
     .model = PL_MODEL_JUDGED,

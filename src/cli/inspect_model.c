@@ -8,7 +8,7 @@
 #include "format/llmc_model.h"
 #include "format/safetensors.h"
 #include "store/checkpoint.h"
-#include "store/gpt2_config.h"
+#include "store/hf_config.h"
 #include "store/shape_json.h"
 
 #include <inttypes.h>
@@ -365,8 +365,8 @@ pl_status pl_inspect_checkpoint(const pl_inspect *in, const char *out_dir,
 pl_status pl_inspect_config(const pl_inspect *in, const char *folder,
                             pl_error *err)
 {
-    pl_gpt2_config config;
-    pl_status status = pl_gpt2_config_read(&config, folder, in->heap, err);
+    pl_hf_config config;
+    pl_status status = pl_hf_config_read(&config, folder, in->heap, err);
     if (status == PL_E_UNSUPPORTED || status == PL_E_FORMAT) {
         pl_log_say(&pl_term_log, PL_LOG_NOTE, "%s", err->text);
         return PL_OK;
@@ -375,7 +375,8 @@ pl_status pl_inspect_config(const pl_inspect *in, const char *folder,
         return status;
     pl_inspect_begin(in, folder, "model");
     if (!in->json)
-        pl_term_print("%s: a GPT-2 as Hugging Face keeps it\n", folder);
+        pl_term_print("%s: a %s as Hugging Face keeps it\n", folder,
+                      pl_shape_title(&config.shape));
     show_shape(in, &config.shape);
     if (in->json)
         pl_json_text_close(in->json, '}');

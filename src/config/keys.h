@@ -170,7 +170,8 @@ X(TEXT, out_dir, "out", 0, 0, CALL,                                            \
 X(TEXT, init_from, "scratch", 0, 0, CALL,                                      \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, RUN,                            \
   "where the weights come from: 'scratch', 'resume' (the newest checkpoint in "\
-  "out_dir), or a folder with a GPT-2 as Hugging Face keeps it; 'gpt2' and "   \
+  "out_dir), or a folder with a GPT-2, Llama or Qwen3 as Hugging Face keeps "  \
+  "it; 'gpt2' and "                                                            \
   "other names of its hub are looked up in its cache on this disk")            \
 X(INT, seed, 1337, 0, PL_MAX_STEPS, IDENTITY,                                  \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, RUN,                            \

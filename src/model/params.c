@@ -193,9 +193,11 @@ pl_param_name pl_param_gguf_name(const pl_param *param)
 static const struct {
     pl_param_kind kind;
     pl_dim size;
+    int rotated;
     const char *llama, *gguf;
 } parts[] = {
-#define PART_ROW(kind, size, llama, gguf) { kind, PL_DIM_##size, llama, gguf },
+#define PART_ROW(kind, size, rotated, llama, gguf)                             \
+    { kind, PL_DIM_##size, rotated, llama, gguf },
     PL_PART_TABLE(PART_ROW)
 #undef PART_ROW
 };
@@ -258,6 +260,8 @@ pl_param_piece pl_param_piece_at(const pl_shape *shape, const pl_param *param,
     out.gguf = gguf_name(param, parts[part.row].gguf);
     out.first = part.first * param->cols;
     out.rows = part.count;
+    out.rotated = parts[part.row].rotated &&
+                  shape->position == PL_POSITION_ROTARY;
     return out;
 }
 

@@ -175,20 +175,21 @@ int pl_param_is_layered(pl_param_kind kind);
  * a run of outputs: of rows where the layout is [out, in], of columns where it
  * is [in, out], of elements of a bias.
  *
- * X(kind, size: PL_DIM_<that>, 0 where a model doesn't have it; llama: its name
- *   in Hugging Face's Llama and Qwen3; gguf: in llama.cpp's files of these) */
+ * X(kind, size: PL_DIM_<that>, 0 where a model doesn't have it; rotated: 1 if
+ *   positions rotate its heads; llama: its name in Hugging Face's Llama and
+ *   Qwen3; gguf: in llama.cpp's files of these) */
 /* clang-format off */
 #define PL_PART_TABLE(X)                                                       \
-X(PL_QKV_W, A, "self_attn.q_proj.weight", "attn_q.weight")                     \
-X(PL_QKV_W, KV, "self_attn.k_proj.weight", "attn_k.weight")                    \
-X(PL_QKV_W, KV, "self_attn.v_proj.weight", "attn_v.weight")                    \
-X(PL_QKV_B, A, "self_attn.q_proj.bias", "attn_q.bias")                         \
-X(PL_QKV_B, KV, "self_attn.k_proj.bias", "attn_k.bias")                        \
-X(PL_QKV_B, KV, "self_attn.v_proj.bias", "attn_v.bias")                        \
-X(PL_FC_W, GATE, "mlp.gate_proj.weight", "ffn_gate.weight")                    \
-X(PL_FC_W, MLP, "mlp.up_proj.weight", "ffn_up.weight")                         \
-X(PL_FC_B, GATE, "mlp.gate_proj.bias", "ffn_gate.bias")                        \
-X(PL_FC_B, MLP, "mlp.up_proj.bias", "ffn_up.bias")
+X(PL_QKV_W, A, 1, "self_attn.q_proj.weight", "attn_q.weight")                  \
+X(PL_QKV_W, KV, 1, "self_attn.k_proj.weight", "attn_k.weight")                 \
+X(PL_QKV_W, KV, 0, "self_attn.v_proj.weight", "attn_v.weight")                 \
+X(PL_QKV_B, A, 1, "self_attn.q_proj.bias", "attn_q.bias")                      \
+X(PL_QKV_B, KV, 1, "self_attn.k_proj.bias", "attn_k.bias")                     \
+X(PL_QKV_B, KV, 0, "self_attn.v_proj.bias", "attn_v.bias")                     \
+X(PL_FC_W, GATE, 0, "mlp.gate_proj.weight", "ffn_gate.weight")                 \
+X(PL_FC_W, MLP, 0, "mlp.up_proj.weight", "ffn_up.weight")                      \
+X(PL_FC_B, GATE, 0, "mlp.gate_proj.bias", "ffn_gate.bias")                     \
+X(PL_FC_B, MLP, 0, "mlp.up_proj.bias", "ffn_up.bias")
 /* clang-format on */
 
 enum { PL_PARAM_MAX_PARTS = 3 };
@@ -211,6 +212,7 @@ size_t pl_param_pieces(const pl_shape *shape, const pl_param *param);
 typedef struct pl_param_piece {
     pl_param_name name, gguf;
     size_t first, rows, cols;
+    int rotated; /* queries or keys: positions rotate their heads */
 } pl_param_piece;
 pl_param_piece pl_param_piece_at(const pl_shape *shape, const pl_param *param,
                                  size_t piece);

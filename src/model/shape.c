@@ -5,13 +5,15 @@
 #include <string.h>
 
 static const pl_shape_info rows[PL_SHAPE_FIELDS] = {
-#define SHAPE_ROW(field, id, kind, words, absent, hf, hf_words, hf_absent,     \
+#define SHAPE_ROW(field, id, kind, words, absent, in_gpt2, in_llama, in_qwen3, \
                   gpt2, nanogpt)                                               \
     [PL_SHAPE_##field] = { PL_KEY_##id,                                        \
                            PL_SHAPE_##kind,                                    \
                            words,                                              \
                            { [PL_IN_STATE] = { #id, words, absent },           \
-                             [PL_IN_HF] = { hf, hf_words, hf_absent } },       \
+                             [PL_IN_GPT2] = in_gpt2,                           \
+                             [PL_IN_LLAMA] = in_llama,                         \
+                             [PL_IN_QWEN3] = in_qwen3 },                       \
                            gpt2,                                               \
                            nanogpt },
     PL_SHAPE_TABLE(SHAPE_ROW)
@@ -135,32 +137,61 @@ pl_shape_field pl_shape_not_gpt2(const pl_shape *shape)
     return shape->A == shape->C ? PL_SHAPE_FIELDS : PL_SHAPE_D;
 }
 
-/* What Hugging Face's Llama and Qwen3 compute, and nothing else. Any number
- * will do for a field that isn't here. */
-static const struct {
-    pl_shape_field field;
-    double llama, qwen3;
-} theirs[] = {
-    { PL_SHAPE_norm, PL_NORM_RMS, PL_NORM_RMS },
-    { PL_SHAPE_position, PL_POSITION_ROTARY, PL_POSITION_ROTARY },
-    { PL_SHAPE_mlp, PL_MLP_SWIGLU, PL_MLP_SWIGLU },
-    { PL_SHAPE_qk_norm, PL_QK_NORM_NONE, PL_QK_NORM_RMS },
-    { PL_SHAPE_bias, PL_SHAPE_ANY, PL_BIAS_NONE },
-    { PL_SHAPE_logit_softcap, 0.0, 0.0 },
-};
+/* Whether the field's value can be said in a file of another program. */
+static int is_said(const pl_shape *shape, pl_shape_field field,
+                   pl_shape_file file)
+{
+    const pl_shape_entry *entry = &rows[field].in[file];
+    if (!entry->name)
+        return pl_shape_number(shape, field) == entry->absent;
+    if (!entry->words[0] || entry->name[0] == '\0')
+        return 1;
+    const char *word = entry->words[pl_shape_get(shape, field)];
+    return word && word[0] != '\0';
+}
 
 pl_shape_field pl_shape_stranger(const pl_shape *shape)
 {
+    const pl_shape_file file = pl_shape_file_of(shape->family);
     if (shape->family == PL_FAMILY_GPT2)
         return pl_shape_not_gpt2(shape);
-    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
-        const double only = shape->family == PL_FAMILY_LLAMA ? theirs[i].llama
-                                                             : theirs[i].qwen3;
-        if (only != PL_SHAPE_ANY &&
-            pl_shape_number(shape, theirs[i].field) != only)
-            return theirs[i].field;
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++)
+        if (!is_said(shape, (pl_shape_field)i, file))
+            return (pl_shape_field)i;
+    /* their Llama may have heads of any width, but not any number of them */
+    return shape->family == PL_FAMILY_LLAMA && shape->C % shape->H != 0
+               ? PL_SHAPE_D
+               : PL_SHAPE_FIELDS;
+}
+
+const char *pl_shape_title(const pl_shape *shape)
+{
+    static const char *const titles[] = { [PL_FAMILY_GPT2] = "GPT-2",
+                                          [PL_FAMILY_LLAMA] = "Llama",
+                                          [PL_FAMILY_QWEN3] = "Qwen3" };
+    return titles[shape->family];
+}
+
+pl_shape_file pl_shape_file_of(pl_family family)
+{
+    switch (family) {
+    case PL_FAMILY_LLAMA:
+        return PL_IN_LLAMA;
+    case PL_FAMILY_QWEN3:
+        return PL_IN_QWEN3;
+    case PL_FAMILY_GPT2:
+        break;
     }
-    return PL_SHAPE_FIELDS;
+    return PL_IN_GPT2;
+}
+
+void pl_shape_set_absent(pl_shape *shape, pl_shape_file file)
+{
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        const double absent = rows[i].in[file].absent;
+        if (absent != PL_SHAPE_NEEDED && absent != PL_SHAPE_DERIVED)
+            pl_shape_set(shape, (pl_shape_field)i, absent);
+    }
 }
 
 size_t pl_shape_hidden(const pl_shape *shape)

@@ -75,64 +75,113 @@ enum { PL_SHAPE_ANY = -1 };
         __VA_ARGS__                                                            \
     }
 
+/* An entry of a file: its name, and what it means where there is none. Words
+ * are those of the key unless the entry has its own, in the order of the
+ * field's values: the first of several ("a|b") is written, and a value without
+ * one ("", or behind the last) can't be said there. */
+#define PL_AS(name, absent)                                                    \
+    {                                                                          \
+        name, { NULL }, absent                                                 \
+    }
+#define PL_AS_WORDS(name, absent, ...)                                         \
+    {                                                                          \
+        name, { __VA_ARGS__ }, absent                                          \
+    }
+/* No entry: all models of such files have this value; or none, since the field
+ * means nothing there. */
+#define PL_ALWAYS(value)  PL_AS(NULL, value)
+#define PL_NOTHING(value) PL_AS("", value)
+
 /* X(field of pl_shape, config key, kind,
  *   words:     of a FLAG and a CHOICE, in the order of the field's values: as
  *              the key has them
  *   absent:    what state.json means that has no such entry
- *   hf:        the entry in Hugging Face's config.json
- *   hf_words:  as there; the first of several is written; NULL: as `words`
- *   hf_absent: what a config.json means that has none
+ *   in_gpt2:   the entry in the config.json of Hugging Face's GPT-2, and of
+ *              what is no model of theirs
+ *   in_llama:  in that of their Llama
+ *   in_qwen3:  in that of their Qwen3
  *   gpt2:      the only value that GPT-2's files can say, ANY, or DERIVED: the
  *              one that follows from others
  *   nanogpt:   the only value that nanoGPT computes, likewise) */
 /* clang-format off */
 #define PL_SHAPE_TABLE(X)                                                      \
 X(L, n_layer, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                           \
-  "n_layer", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)      \
+  PL_AS("n_layer", PL_SHAPE_NEEDED),                                           \
+  PL_AS("num_hidden_layers", PL_SHAPE_NEEDED),                                 \
+  PL_AS("num_hidden_layers", PL_SHAPE_NEEDED), PL_SHAPE_ANY, PL_SHAPE_ANY)     \
 X(H, n_head, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                            \
-  "n_head", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)       \
+  PL_AS("n_head", PL_SHAPE_NEEDED),                                            \
+  PL_AS("num_attention_heads", PL_SHAPE_NEEDED),                               \
+  PL_AS("num_attention_heads", PL_SHAPE_NEEDED), PL_SHAPE_ANY, PL_SHAPE_ANY)   \
 X(C, n_embd, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                            \
-  "n_embd", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)       \
+  PL_AS("n_embd", PL_SHAPE_NEEDED),                                            \
+  PL_AS("hidden_size", PL_SHAPE_NEEDED),                                       \
+  PL_AS("hidden_size", PL_SHAPE_NEEDED), PL_SHAPE_ANY, PL_SHAPE_ANY)           \
 X(D, head_dim, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                          \
-  "head_dim", PL_WORDS(NULL), PL_SHAPE_DERIVED, PL_SHAPE_ANY, PL_SHAPE_ANY)    \
+  PL_AS("head_dim", PL_SHAPE_DERIVED),                                         \
+  PL_AS("head_dim", PL_SHAPE_DERIVED),                                         \
+  PL_AS("head_dim", 128), PL_SHAPE_ANY, PL_SHAPE_ANY)                          \
 X(T, block_size, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                        \
-  "n_positions", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)  \
+  PL_AS("n_positions", PL_SHAPE_NEEDED),                                       \
+  PL_AS("max_position_embeddings", 2048),                                      \
+  PL_AS("max_position_embeddings", 32768), PL_SHAPE_ANY, PL_SHAPE_ANY)         \
 X(V, vocab_size, SIZE, PL_WORDS(NULL), PL_SHAPE_NEEDED,                        \
-  "vocab_size", PL_WORDS(NULL), PL_SHAPE_NEEDED, PL_SHAPE_ANY, PL_SHAPE_ANY)   \
+  PL_AS("vocab_size", PL_SHAPE_NEEDED),                                        \
+  PL_AS("vocab_size", PL_SHAPE_NEEDED),                                        \
+  PL_AS("vocab_size", PL_SHAPE_NEEDED), PL_SHAPE_ANY, PL_SHAPE_ANY)            \
 X(bias, bias, FLAG, PL_WORDS("False", "True"), PL_SHAPE_NEEDED,                \
-  "plimsoll_bias", PL_WORDS(NULL), PL_BIAS_ALL, PL_SHAPE_ANY, PL_SHAPE_ANY)    \
+  PL_AS("plimsoll_bias", PL_BIAS_ALL),                                         \
+  PL_AS("attention_bias", PL_BIAS_NONE),                                       \
+  PL_AS_WORDS("attention_bias", PL_BIAS_NONE, "False"),                        \
+  PL_SHAPE_ANY, PL_SHAPE_ANY)                                                  \
 X(head, tie_word_embeddings, FLAG, PL_WORDS("True", "False"), PL_HEAD_TIED,    \
-  "tie_word_embeddings", PL_WORDS(NULL), PL_HEAD_TIED, PL_SHAPE_ANY,           \
-  PL_HEAD_TIED)                                                                \
+  PL_AS("tie_word_embeddings", PL_HEAD_TIED),                                  \
+  PL_AS("tie_word_embeddings", PL_HEAD_OWN),                                   \
+  PL_AS("tie_word_embeddings", PL_HEAD_OWN), PL_SHAPE_ANY, PL_HEAD_TIED)       \
 X(norm, norm, CHOICE, PL_WORDS("layernorm", "rmsnorm"), PL_NORM_LAYER,         \
-  "plimsoll_norm", PL_WORDS(NULL), PL_NORM_LAYER, PL_NORM_LAYER, PL_NORM_LAYER)\
+  PL_AS("plimsoll_norm", PL_NORM_LAYER),                                       \
+  PL_ALWAYS(PL_NORM_RMS), PL_ALWAYS(PL_NORM_RMS), PL_NORM_LAYER, PL_NORM_LAYER)\
 X(activation, activation, CHOICE, PL_WORDS("gelu", "gelu_tanh"),               \
-  PL_SHAPE_NEEDED, "activation_function",                                      \
-  PL_WORDS("gelu|gelu_python", "gelu_new|gelu_pytorch_tanh|gelu_fast"),        \
-  PL_ACT_GELU_TANH, PL_SHAPE_ANY, PL_SHAPE_ANY)                                \
+  PL_SHAPE_NEEDED,                                                             \
+  PL_AS_WORDS("activation_function", PL_ACT_GELU_TANH, "gelu|gelu_python",     \
+              "gelu_new|gelu_pytorch_tanh|gelu_fast"),                         \
+  PL_NOTHING(PL_ACT_GELU), PL_NOTHING(PL_ACT_GELU), PL_SHAPE_ANY, PL_SHAPE_ANY)\
 X(family, architecture, CHOICE, PL_WORDS("gpt2", "llama", "qwen3"),            \
-  PL_FAMILY_GPT2, "plimsoll_architecture", PL_WORDS(NULL), PL_FAMILY_GPT2,     \
+  PL_FAMILY_GPT2, PL_AS("plimsoll_architecture", PL_FAMILY_GPT2),              \
+  PL_ALWAYS(PL_FAMILY_LLAMA), PL_ALWAYS(PL_FAMILY_QWEN3),                      \
   PL_FAMILY_GPT2, PL_FAMILY_GPT2)                                              \
 X(KV, n_kv_head, SIZE, PL_WORDS(NULL), PL_SHAPE_DERIVED,                       \
-  "plimsoll_n_kv_head", PL_WORDS(NULL), PL_SHAPE_DERIVED, PL_SHAPE_DERIVED,    \
+  PL_AS("plimsoll_n_kv_head", PL_SHAPE_DERIVED),                               \
+  PL_AS("num_key_value_heads", PL_SHAPE_DERIVED),                              \
+  PL_AS("num_key_value_heads", PL_SHAPE_NEEDED), PL_SHAPE_DERIVED,             \
   PL_SHAPE_DERIVED)                                                            \
 X(position, position, CHOICE, PL_WORDS("learned", "rope"), PL_POSITION_TABLE,  \
-  "plimsoll_position", PL_WORDS(NULL), PL_POSITION_TABLE, PL_POSITION_TABLE,   \
-  PL_POSITION_TABLE)                                                           \
+  PL_AS("plimsoll_position", PL_POSITION_TABLE),                               \
+  PL_ALWAYS(PL_POSITION_ROTARY), PL_ALWAYS(PL_POSITION_ROTARY),                \
+  PL_POSITION_TABLE, PL_POSITION_TABLE)                                        \
 X(rope_theta, rope_theta, REAL, PL_WORDS(NULL), 10000.0,                       \
-  "plimsoll_rope_theta", PL_WORDS(NULL), 10000.0, PL_SHAPE_ANY, PL_SHAPE_ANY)  \
+  PL_AS("plimsoll_rope_theta", 10000.0), PL_AS("rope_theta", 10000.0),         \
+  PL_AS("rope_theta", 10000.0), PL_SHAPE_ANY, PL_SHAPE_ANY)                    \
 X(mlp, mlp, CHOICE, PL_WORDS("gelu", "swiglu", "relu2"), PL_MLP_GELU,          \
-  "plimsoll_mlp", PL_WORDS(NULL), PL_MLP_GELU, PL_MLP_GELU, PL_MLP_GELU)       \
+  PL_AS("plimsoll_mlp", PL_MLP_GELU),                                          \
+  PL_AS_WORDS("hidden_act", PL_MLP_SWIGLU, "", "silu|swish"),                  \
+  PL_AS_WORDS("hidden_act", PL_MLP_SWIGLU, "", "silu|swish"),                  \
+  PL_MLP_GELU, PL_MLP_GELU)                                                    \
 X(F, mlp_hidden, SIZE, PL_WORDS(NULL), PL_SHAPE_DERIVED,                       \
-  "plimsoll_mlp_hidden", PL_WORDS(NULL), PL_SHAPE_DERIVED, PL_SHAPE_DERIVED,   \
+  PL_AS("plimsoll_mlp_hidden", PL_SHAPE_DERIVED),                              \
+  PL_AS("intermediate_size", PL_SHAPE_NEEDED),                                 \
+  PL_AS("intermediate_size", PL_SHAPE_NEEDED), PL_SHAPE_DERIVED,               \
   PL_SHAPE_DERIVED)                                                            \
 X(qk_norm, qk_norm, FLAG, PL_WORDS("False", "True"), PL_QK_NORM_NONE,          \
-  "plimsoll_qk_norm", PL_WORDS(NULL), PL_QK_NORM_NONE, PL_QK_NORM_NONE,        \
-  PL_QK_NORM_NONE)                                                             \
+  PL_AS("plimsoll_qk_norm", PL_QK_NORM_NONE),                                  \
+  PL_ALWAYS(PL_QK_NORM_NONE), PL_ALWAYS(PL_QK_NORM_RMS),                       \
+  PL_QK_NORM_NONE, PL_QK_NORM_NONE)                                            \
 X(norm_eps, norm_eps, REAL, PL_WORDS(NULL), 1e-5,                              \
-  "layer_norm_epsilon", PL_WORDS(NULL), 1e-5, PL_SHAPE_ANY, 1e-5)              \
+  PL_AS("layer_norm_epsilon", 1e-5), PL_AS("rms_norm_eps", 1e-6),              \
+  PL_AS("rms_norm_eps", 1e-6), PL_SHAPE_ANY, 1e-5)                             \
 X(logit_softcap, logit_softcap, REAL, PL_WORDS(NULL), 0.0,                     \
-  "plimsoll_logit_softcap", PL_WORDS(NULL), 0.0, 0.0, 0.0)
+  PL_AS("plimsoll_logit_softcap", 0.0), PL_ALWAYS(0.0), PL_ALWAYS(0.0),        \
+  0.0, 0.0)
 /* clang-format on */
 
 typedef enum pl_shape_field {
@@ -145,14 +194,16 @@ typedef enum pl_shape_field {
 /* The files that keep a shape. */
 typedef enum pl_shape_file {
     PL_IN_STATE, /* our state.json */
-    PL_IN_HF,    /* Hugging Face's config.json */
+    PL_IN_GPT2,  /* the config.json of Hugging Face's GPT-2 */
+    PL_IN_LLAMA, /* ... of their Llama */
+    PL_IN_QWEN3, /* ... of their Qwen3 */
     PL_SHAPE_FILES
 } pl_shape_file;
 
 enum { PL_SHAPE_MAX_WORDS = 4 };
 
 typedef struct pl_shape_entry {
-    const char *name;
+    const char *name;                      /* NULL: PL_ALWAYS; "": PL_NOTHING */
     const char *words[PL_SHAPE_MAX_WORDS]; /* several: "a|b" */
     double absent;
 } pl_shape_entry;
@@ -202,6 +253,14 @@ pl_shape_field pl_shape_not_gpt2(const pl_shape *shape);
 /* The first field that the files of the shape's own family can't say, so that
  * no other program loads such a model; PL_SHAPE_FIELDS: there is none. */
 pl_shape_field pl_shape_stranger(const pl_shape *shape);
+
+/* "GPT-2", "Llama", "Qwen3" */
+const char *pl_shape_title(const pl_shape *shape);
+
+/* The config.json of a family. */
+pl_shape_file pl_shape_file_of(pl_family family);
+/* What a file means that has no entry at all; what it needs stays. */
+void pl_shape_set_absent(pl_shape *shape, pl_shape_file file);
 
 /* ---- dimensions ---- */
 

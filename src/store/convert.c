@@ -15,10 +15,11 @@ enum { SLICE_COUNT = 1024 * 1024 };
 static size_t longest_row(const pl_weights *weights)
 {
     size_t longest = 0;
-    for (size_t i = 0; i < pl_param_slots(&weights->shape); i++)
+    for (size_t i = 0; i < pl_weights_count(&weights->shape); i++)
         for (int layout = 0; layout < 2; layout++) {
-            size_t row =
-                pl_weights_size(weights, i, (pl_weights_layout)layout).cols;
+            size_t row = pl_weights_size(&weights->shape, i,
+                                         (pl_param_layout)layout)
+                             .cols;
             longest = row > longest ? row : longest;
         }
     return longest;
@@ -48,14 +49,14 @@ pl_status pl_convert_check(const pl_convert *convert, const char *program,
 {
     const pl_shape *s = &convert->weights->shape;
     const char *path = pl_path_shown(convert->weights->path);
-    const pl_shape_field other = pl_shape_not_gpt2(s);
+    const pl_shape_field other = pl_shape_stranger(s);
     char has[PL_VALUE_BRIEF_BYTES];
     if (other == PL_SHAPE_FIELDS)
         return PL_OK;
     if (other == PL_SHAPE_D)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s: this model has a head_dim of its own: n_head %zu "
-                       "heads don't share its n_embd %zu channels, as GPT-2's "
+                       "heads don't share its n_embd %zu channels, as others' "
                        "do, so %s could not run it. Train with n_embd a "
                        "multiple of n_head, and no head_dim; --format=hf "
                        "writes a folder that Plimsoll loads",
@@ -63,11 +64,11 @@ pl_status pl_convert_check(const pl_convert *convert, const char *program,
     pl_value value = pl_shape_value(s, other);
     pl_value_brief(&value, has);
     return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: this model has %s = %s, which GPT-2 doesn't have: %s "
+                   "%s: this model has %s = %s, which %s doesn't have: %s "
                    "would compute something else. Train without it; "
                    "--format=hf writes a folder that Plimsoll loads",
                    path, pl_key_row(pl_shape_row(other)->key)->name, has,
-                   program);
+                   pl_shape_title(s), program);
 }
 
 size_t pl_convert_rows(const pl_convert *convert, pl_weights_dims dims,
@@ -124,7 +125,9 @@ static pl_llmc_shape llmc_shape(const pl_weights *w)
 static pl_status append_slot(pl_convert *c, pl_llmc *llmc, size_t slot,
                              pl_error *err)
 {
-    pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
+    const size_t i = pl_weights_index(slot, 0);
+    const pl_weights_form form = pl_weights_form_llmc();
+    pl_weights_dims dims = pl_weights_size(&c->weights->shape, i, form.layout);
     size_t stored = pl_param_at(&c->weights->shape, slot).kind == PL_WTE
                         ? llmc->shape.padded_V
                         : dims.rows;
@@ -134,8 +137,8 @@ static pl_status append_slot(pl_convert *c, pl_llmc *llmc, size_t slot,
         size_t rows;
         if (row < dims.rows) {
             rows = pl_convert_rows(c, dims, row);
-            status = pl_weights_rows(c->weights, slot, PL_WEIGHTS_OUT_IN, row,
-                                     rows, c->slice, err);
+            status = pl_weights_rows(c->weights, i, form, row, rows, c->slice,
+                                     err);
         } else { /* padding: less than 128 rows, one at a time */
             rows = 1;
             memset(c->slice, 0, dims.cols * sizeof *c->slice);
@@ -172,6 +175,12 @@ static pl_status check_llmc(const pl_convert *c, pl_ggml_type type,
                        "llm.c's models are f32 or bf16, not %s: use "
                        "--type=f32 or --type=bf16",
                        pl_ggml_type_name(type));
+    if (c->weights->shape.family != PL_FAMILY_GPT2)
+        return pl_fail(err, PL_E_UNSUPPORTED,
+                       "%s is a %s, and llm.c's files hold a GPT-2: use "
+                       "--format=gguf or --format=hf",
+                       pl_path_shown(c->weights->path),
+                       pl_shape_title(&c->weights->shape));
     if (c->weights->shape.head == PL_HEAD_OWN)
         return pl_fail(err, PL_E_UNSUPPORTED,
                        "%s has a classifier of its own (lm_head.weight); in "
@@ -180,10 +189,11 @@ static pl_status check_llmc(const pl_convert *c, pl_ggml_type type,
     pl_status status = pl_convert_check(c, "llm.c", err);
     if (status)
         return status;
-    if (c->weights->epsilon < 0.99e-5 || c->weights->epsilon > 1.01e-5)
+    if (c->weights->shape.norm_eps < 0.99e-5 ||
+        c->weights->shape.norm_eps > 1.01e-5)
         pl_log_say(c->log, PL_LOG_WARN,
                    "layer_norm_epsilon is %g, llm.c computes with 1e-5",
-                   c->weights->epsilon);
+                   c->weights->shape.norm_eps);
     return PL_OK;
 }
 

@@ -38,8 +38,8 @@ PL_MUST_CHECK pl_status pl_convert_room(pl_convert *convert, const char *path,
 PL_MUST_CHECK pl_status pl_convert_step(pl_convert *convert, uint64_t bytes,
                                         pl_error *err);
 
-/* PL_E_UNSUPPORTED unless it is a GPT-2: what another program would compute
- * otherwise isn't written for it. `program` is which. */
+/* PL_E_UNSUPPORTED unless its family's files can say all of it: what another
+ * program would compute otherwise isn't written for it. `program` is which. */
 PL_MUST_CHECK pl_status pl_convert_check(const pl_convert *convert,
                                          const char *program, pl_error *err);
 
@@ -56,8 +56,8 @@ PL_MUST_CHECK pl_status pl_convert_to_llmc(pl_convert *convert,
                                            const char *path, pl_ggml_type type,
                                            pl_error *err);
 /* A folder at `path`, which must be absent or empty: model.safetensors,
- * config.json, and the tokenizer if there is one. A model that is no GPT-2
- * gets a model_type of its own (gpt2_config.h). */
+ * config.json, and the tokenizer if there is one. A model that its family can't
+ * describe gets a model_type of its own (hf_config.h). */
 PL_MUST_CHECK pl_status pl_convert_to_folder(pl_convert *convert,
                                              const char *path,
                                              pl_ggml_type type, pl_heap *heap,

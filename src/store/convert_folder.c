@@ -1,7 +1,7 @@
-/* convert_folder.c: to a Hugging Face GPT-2 folder. */
+/* convert_folder.c: to a Hugging Face folder. */
 #include "base/file.h"
 #include "store/convert.h"
-#include "store/gpt2_config.h"
+#include "store/hf_config.h"
 #include "text/tokfile.h"
 
 #include <stdio.h>
@@ -15,19 +15,24 @@ enum { CONFIG_BYTES = 4096, WRITE_BYTES = 1024 * 1024 };
 typedef struct reader {
     pl_convert *convert;
     pl_ggml_type type;
-    size_t slot, first, rows; /* what lies in the slice */
+    size_t tensor, first, rows; /* what lies in the slice */
 } reader;
+
+static pl_weights_dims size_of(const reader *r, size_t i)
+{
+    const pl_shape *shape = &r->convert->weights->shape;
+    return pl_weights_size(shape, i, pl_weights_form_hf(shape).layout);
+}
 
 static void describe(void *context, size_t i, pl_tensor_info *info)
 {
     const reader *r = context;
     const pl_weights *w = r->convert->weights;
-    pl_weights_dims dims = pl_weights_size(w, i, PL_WEIGHTS_IN_OUT);
-    pl_param param = pl_param_at(&w->shape, i);
-    if (!pl_param_is_written(&w->shape, &param))
+    const pl_weights_dims dims = size_of(r, i);
+    const pl_weights_tensor t = pl_weights_at(&w->shape, i);
+    if (!t.is_written)
         return; /* rank 0: there is no such tensor */
-    snprintf(info->name, sizeof info->name, "%s",
-             pl_param_name_of(&param).text);
+    snprintf(info->name, sizeof info->name, "%s", t.own.name.text);
     info->dtype = r->type == PL_GGML_F32   ? PL_TENSOR_F32
                   : r->type == PL_GGML_F16 ? PL_TENSOR_F16
                                            : PL_TENSOR_BF16;
@@ -36,24 +41,24 @@ static void describe(void *context, size_t i, pl_tensor_info *info)
     info->dims[1] = dims.cols;
 }
 
-static pl_status fetch(reader *r, size_t slot, pl_weights_dims dims, size_t row,
+static pl_status fetch(reader *r, size_t i, pl_weights_dims dims, size_t row,
                        pl_error *err)
 {
-    if (slot == r->slot && row >= r->first && row - r->first < r->rows)
+    const pl_weights *w = r->convert->weights;
+    if (i == r->tensor && row >= r->first && row - r->first < r->rows)
         return PL_OK;
-    r->slot = slot;
+    r->tensor = i;
     r->first = row;
     r->rows = pl_convert_rows(r->convert, dims, row);
-    return pl_weights_rows(r->convert->weights, slot, PL_WEIGHTS_IN_OUT, row,
-                           r->rows, r->convert->slice, err);
+    return pl_weights_rows(w, i, pl_weights_form_hf(&w->shape), row, r->rows,
+                           r->convert->slice, err);
 }
 
 static pl_status read_bytes(void *context, size_t i, size_t at, void *out,
                             size_t bytes, pl_error *err)
 {
     reader *r = context;
-    pl_weights_dims dims = pl_weights_size(r->convert->weights, i,
-                                           PL_WEIGHTS_IN_OUT);
+    const pl_weights_dims dims = size_of(r, i);
     size_t each = pl_ggml_type_block_bytes(r->type);
     size_t next = at / each, left = bytes / each;
     unsigned char *to = out;
@@ -76,10 +81,10 @@ static pl_status write_model(pl_convert *c, const char *folder,
                              pl_ggml_type type, pl_error *err)
 {
     char path[PL_PATH_BYTES];
-    reader r = { .convert = c, .type = type, .slot = SIZE_MAX };
+    reader r = { .convert = c, .type = type, .tensor = SIZE_MAX };
     pl_tensor_source source = {
         .context = &r,
-        .count = pl_param_slots(&c->weights->shape),
+        .count = pl_weights_count(&c->weights->shape),
         .describe = describe,
         .read = read_bytes,
     };
@@ -98,9 +103,8 @@ static pl_status write_config(const pl_weights *w, const char *folder,
                               pl_ggml_type type, pl_error *err)
 {
     char text[CONFIG_BYTES], path[PL_PATH_BYTES];
-    pl_gpt2_config config = {
+    pl_hf_config config = {
         .shape = w->shape,
-        .epsilon = w->epsilon,
         .dropout = w->dropout,
         .end_token = w->end_token,
         .dtype = type == PL_GGML_F32   ? "float32"
@@ -110,7 +114,7 @@ static pl_status write_config(const pl_weights *w, const char *folder,
     if (config.end_token < 0 && w->tokenizer.kind == PL_TOKENIZER_BPE)
         config.end_token = pl_bpe_end_token(w->tokenizer.bpe);
     pl_json_text j = pl_json_text_begin(text, sizeof text);
-    pl_gpt2_config_put(&j, &config);
+    pl_hf_config_put(&j, &config);
     pl_status status = pl_json_text_end(&j, err);
     if (!status)
         status = pl_path_join(path, folder, "config.json", err);

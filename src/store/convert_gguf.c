@@ -1,7 +1,8 @@
 /* convert_gguf.c: to llama.cpp's files, with the keys and the types that its
- * own converter writes for a GPT-2. */
+ * own converter writes. */
 #include "base/file.h"
 #include "store/convert.h"
+#include "store/gguf_shape.h"
 
 #include <string.h>
 
@@ -21,10 +22,16 @@ static uint32_t file_type(pl_ggml_type type)
     return 0;
 }
 
-static pl_ggml_type type_of(const pl_convert *c, size_t slot, pl_ggml_type type)
+static pl_weights_dims size_of(const pl_convert *c, size_t i)
 {
-    pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
-    if (!dims.is_matrix || pl_param_at(&c->weights->shape, slot).kind == PL_WPE)
+    return pl_weights_size(&c->weights->shape, i, PL_LAYOUT_OUT_IN);
+}
+
+static pl_ggml_type type_of(const pl_convert *c, size_t i, pl_ggml_type type)
+{
+    const pl_weights_dims dims = size_of(c, i);
+    if (!dims.is_matrix ||
+        pl_weights_at(&c->weights->shape, i).param.kind == PL_WPE)
         return PL_GGML_F32;
     if (dims.cols % pl_ggml_type_block(type) != 0)
         return PL_GGML_F16;
@@ -34,63 +41,50 @@ static pl_ggml_type type_of(const pl_convert *c, size_t slot, pl_ggml_type type)
 _Static_assert((int)PL_GGUF_NAME_BYTES == (int)PL_PARAM_NAME_BYTES,
                "a name of the table is one of GGUF's");
 
-static pl_gguf_tensor describe(const pl_convert *c, size_t slot,
-                               pl_ggml_type type)
+static pl_gguf_tensor describe(const pl_convert *c, size_t i, pl_ggml_type type)
 {
-    pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
-    pl_gguf_tensor t = { .type = type_of(c, slot, type),
-                         .rank = dims.is_matrix ? 2 : 1,
-                         .dims = { dims.cols, dims.rows, 1, 1 } };
-    pl_param param = pl_param_at(&c->weights->shape, slot);
-    memcpy(t.name, pl_param_gguf_name(&param).text, sizeof t.name);
+    const pl_weights_dims dims = size_of(c, i);
+    const pl_weights_tensor own = pl_weights_at(&c->weights->shape, i);
+    pl_gguf_tensor t = { .rank =
+                             0 }; /* none: such a model has no such tensor */
+    if (!own.is_written)
+        return t;
+    t = (pl_gguf_tensor){ .type = type_of(c, i, type),
+                          .rank = dims.is_matrix ? 2 : 1,
+                          .dims = { dims.cols, dims.rows, 1, 1 } };
+    memcpy(t.name, own.own.gguf.text, sizeof t.name);
     return t;
 }
 
 static uint64_t tensor_bytes(const pl_gguf_tensor *t)
 {
-    return t->dims[0] / pl_ggml_type_block(t->type) *
-           pl_ggml_type_block_bytes(t->type) * t->dims[1];
+    return t->rank == 0 ? 0
+                        : t->dims[0] / pl_ggml_type_block(t->type) *
+                              pl_ggml_type_block_bytes(t->type) * t->dims[1];
 }
 
 static void put_keys(const pl_convert *c, pl_gguf_writer *writer,
                      pl_ggml_type type)
 {
     const pl_shape *s = &c->weights->shape;
-    const struct {
-        const char *key;
-        size_t value;
-    } sizes[] = {
-        { "gpt2.block_count", s->L },
-        { "gpt2.context_length", s->T },
-        { "gpt2.embedding_length", s->C },
-        { "gpt2.feed_forward_length", pl_dim_size(s, PL_DIM_MLP) },
-        { "gpt2.attention.head_count", s->H },
-        { "gpt2.vocab_size", s->V },
-    };
-    pl_gguf_put_text(writer, "general.architecture", "gpt2");
-    pl_gguf_put_text(writer, "general.type", "model");
-    pl_gguf_put_text(writer, "general.name", "plimsoll");
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        pl_gguf_put_u32(writer, sizes[i].key, (uint32_t)sizes[i].value);
-    pl_gguf_put_f32(writer, "gpt2.attention.layer_norm_epsilon",
-                    (float)c->weights->epsilon);
+    pl_gguf_shape_put(writer, s);
     pl_gguf_put_u32(writer, "general.file_type", file_type(type));
     pl_gguf_put_u32(writer, "general.quantization_version", 2);
-    if (s->bias == PL_BIAS_NONE) /* they are there, and zeros */
-        pl_gguf_put_bool(writer, PL_WEIGHTS_GGUF_BIAS, 0);
+    if (s->bias == PL_BIAS_NONE && s->family == PL_FAMILY_GPT2)
+        pl_gguf_put_bool(writer, PL_WEIGHTS_GGUF_BIAS, 0); /* zeros are there */
 }
 
-static pl_status put_data(pl_convert *c, pl_gguf_writer *writer, size_t slot,
+static pl_status put_data(pl_convert *c, pl_gguf_writer *writer, size_t i,
                           const pl_gguf_tensor *t, pl_error *err)
 {
-    pl_weights_dims dims = pl_weights_size(c->weights, slot, PL_WEIGHTS_OUT_IN);
+    const pl_weights_form form = pl_weights_form_gguf(&c->weights->shape);
+    const pl_weights_dims dims = size_of(c, i);
     size_t row_bytes = dims.cols / pl_ggml_type_block(t->type) *
                        pl_ggml_type_block_bytes(t->type);
     pl_status status = PL_OK;
     for (size_t row = 0; row < dims.rows && !status;) {
         size_t rows = pl_convert_rows(c, dims, row);
-        status = pl_weights_rows(c->weights, slot, PL_WEIGHTS_OUT_IN, row, rows,
-                                 c->slice, err);
+        status = pl_weights_rows(c->weights, i, form, row, rows, c->slice, err);
         if (status)
             return status;
         pl_ggml_pack(t->type, c->slice, rows * dims.cols, c->packed);
@@ -107,15 +101,15 @@ static pl_status put_all(pl_convert *c, pl_gguf_writer *writer,
                          pl_ggml_type type, pl_gguf_tensor *tensors,
                          pl_error *err)
 {
-    size_t slots = pl_param_slots(&c->weights->shape);
+    size_t count = pl_weights_count(&c->weights->shape);
     put_keys(c, writer, type);
     pl_status status = pl_vocab_put(writer, c->weights, c->log, err);
-    for (size_t slot = 0; slot < slots; slot++)
-        if (tensors[slot].rank > 0)
-            pl_gguf_put_tensor(writer, &tensors[slot]);
-    for (size_t slot = 0; slot < slots && !status; slot++)
-        if (tensors[slot].rank > 0)
-            status = put_data(c, writer, slot, &tensors[slot], err);
+    for (size_t i = 0; i < count; i++)
+        if (tensors[i].rank > 0)
+            pl_gguf_put_tensor(writer, &tensors[i]);
+    for (size_t i = 0; i < count && !status; i++)
+        if (tensors[i].rank > 0)
+            status = put_data(c, writer, i, &tensors[i], err);
     return status;
 }
 
@@ -126,22 +120,18 @@ pl_status pl_convert_to_gguf(pl_convert *convert, const char *path,
     pl_gguf_writer writer;
     pl_gguf_tensor *tensors;
     void *buffer;
-    size_t slots = pl_param_slots(&convert->weights->shape);
+    size_t count = pl_weights_count(&convert->weights->shape);
     uint64_t bytes = 0;
     pl_status status = pl_convert_check(convert, "llama.cpp", err);
     if (!status)
-        status = pl_heap_take(heap, &tensors, slots, sizeof *tensors, err);
+        status = pl_heap_take(heap, &tensors, count, sizeof *tensors, err);
     if (!status)
         status = pl_heap_take(heap, &buffer, PL_GGUF_BUFFER_BYTES, 1, err);
     if (!status)
         status = pl_path_add(fresh, path, ".tmp", err);
-    for (size_t slot = 0; slot < slots && !status; slot++) {
-        const pl_param param = pl_param_at(&convert->weights->shape, slot);
-        tensors[slot] = (pl_gguf_tensor){ .rank = 0 }; /* none: no GPT-2's */
-        if (!pl_param_is_written(&convert->weights->shape, &param))
-            continue;
-        tensors[slot] = describe(convert, slot, type);
-        bytes += tensor_bytes(&tensors[slot]);
+    for (size_t i = 0; i < count && !status; i++) {
+        tensors[i] = describe(convert, i, type);
+        bytes += tensor_bytes(&tensors[i]);
     }
     if (!status)
         status = pl_convert_room(convert, path, bytes, err);

@@ -1,6 +1,6 @@
 /* hf_text.c: see hf_text.h. */
 #include "store/hf_text.h"
-#include "store/gpt2_config.h"
+#include "store/hf_config.h"
 
 #include <string.h>
 
@@ -11,22 +11,22 @@ static int32_t end_token(const pl_run *run)
     const pl_tokenizer *tokenizer = &run->tokenizer;
     if (tokenizer->kind == PL_TOKENIZER_BPE)
         return pl_bpe_end_token(tokenizer->bpe);
-    if (tokenizer->kind == PL_TOKENIZER_NONE && run->shape.V >= 50257)
+    if (tokenizer->kind == PL_TOKENIZER_NONE && run->shape.V >= 50257 &&
+        run->shape.family == PL_FAMILY_GPT2)
         return 50256;
     return -1;
 }
 
 pl_status pl_hf_config_text(pl_run *run, size_t *bytes, pl_error *err)
 {
-    const pl_gpt2_config config = {
+    const pl_hf_config config = {
         .shape = run->shape,
-        .epsilon = run->shape.norm_eps,
         .dropout = run->config->dropout,
         .end_token = end_token(run),
         .dtype = run->gpt.layout.weights == PL_BF16 ? "bfloat16" : "float32",
     };
     pl_json_text j = pl_json_text_begin(run->text, PL_RUN_TEXT_BYTES);
-    pl_gpt2_config_put(&j, &config);
+    pl_hf_config_put(&j, &config);
     pl_status status = pl_json_text_end(&j, err);
     *bytes = j.used;
     return status;
@@ -36,7 +36,7 @@ pl_status pl_hf_generation_text(pl_run *run, size_t *bytes, pl_error *err)
 {
     pl_json_text j = pl_json_text_begin(run->text, PL_RUN_TEXT_BYTES);
     pl_json_text_raw(&j, "_from_model_config", "true");
-    pl_gpt2_config_put_end(&j, end_token(run));
+    pl_hf_config_put_end(&j, end_token(run));
     pl_status status = pl_json_text_end(&j, err);
     *bytes = j.used;
     return status;

@@ -7,7 +7,7 @@
 
 #include "store/run.h"
 
-/* config.json, as gpt2_config.h writes it */
+/* config.json, as hf_config.h writes it */
 PL_MUST_CHECK pl_status pl_hf_config_text(pl_run *run, size_t *bytes,
                                           pl_error *err);
 /* generation_config.json */

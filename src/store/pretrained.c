@@ -1,26 +1,26 @@
-/* pretrained.c: a config for the GPT-2 in a folder; see pretrained.h. */
+/* pretrained.c: a config for the model in a folder; see pretrained.h. */
 #include "store/pretrained.h"
 #include "base/file.h"
-#include "store/gpt2_config.h"
+#include "store/hf_config.h"
 
 #include <string.h>
 
 pl_status pl_pretrained_shape(pl_shape *shape, const char *folder,
                               pl_heap *heap, pl_error *err)
 {
-    pl_gpt2_config config;
+    pl_hf_config config;
     pl_file_kind kind;
     pl_status status = pl_file_look(folder, &kind, err);
     if (!status && kind != PL_FILE_FOLDER)
         status = pl_fail(err, PL_E_IO,
                          "init_from = '%s': neither 'scratch', nor 'resume', "
-                         "nor a folder with a GPT-2 in it (config.json and "
+                         "nor a folder with a model in it (config.json and "
                          "model.safetensors). A model of the Hugging Face hub "
                          "must be on this disk: download it with `hf download "
                          "%s`, or give the path of its folder",
                          folder, folder);
     if (!status)
-        status = pl_gpt2_config_read(&config, folder, heap, err);
+        status = pl_hf_config_read(&config, folder, heap, err);
     if (status)
         return status;
     *shape = config.shape;
@@ -50,14 +50,25 @@ static pl_status set(const applying *a, pl_key key, pl_value value,
     return pl_config_set(a->config, key, &value, a->origin, a->heap, err);
 }
 
-/* Positions may be left out; more than there are can't be made up. */
+/* Positions may be left out. More than a table has can't be made up; rotations
+ * go on, and a model that was made for many is trained with the default unless
+ * somebody asks for more. */
 static pl_status set_block_size(const applying *a, const pl_shape *shape,
                                 pl_error *err)
 {
     const pl_config *config = a->config;
-    const int was_set = pl_config_was_set(config, PL_KEY_block_size);
-    if (was_set && (size_t)config->block_size <= shape->T)
+    const int was_set = pl_config_was_set(config, PL_KEY_block_size),
+              rotates = shape->position == PL_POSITION_ROTARY,
+              enough = (size_t)config->block_size <= shape->T;
+    if ((was_set || rotates) && enough)
         return PL_OK;
+    if (was_set && rotates) {
+        pl_log_say(a->log, PL_LOG_NOTE,
+                   "block_size = %lld: the model in %s was made for %zu "
+                   "positions, and knows nothing of those behind them",
+                   (long long)config->block_size, a->origin.name, shape->T);
+        return PL_OK;
+    }
     if (was_set)
         return pl_fail(err, PL_E_CONFIG,
                        "block_size = %lld, but the model in %s has %zu "

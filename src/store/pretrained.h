@@ -1,11 +1,11 @@
-/* pretrained.h: a GPT-2 in a folder as Hugging Face's libraries keep it, ours
- * among them: config.json and model.safetensors, or several files and
- * model.safetensors.index.json.
+/* pretrained.h: a GPT-2, Llama or Qwen3 in a folder as Hugging Face's libraries
+ * keep it, ours among them: config.json and model.safetensors, or several files
+ * and model.safetensors.index.json.
  *
- * Names with or without "transformer.", float32, float16, bfloat16 or float64.
- * Buffers that are no weights (attn.bias, attn.masked_bias) are left out. The
- * head has weights of its own where config.json says so; else it must be wte
- * itself, or the same bit for bit. */
+ * Names with or without "transformer." or "model.", float32, float16, bfloat16
+ * or float64. Buffers that are no weights (attn.bias, attn.masked_bias) are
+ * left out. The head has weights of its own where config.json says so; else it
+ * must be wte itself, or the same bit for bit. */
 #ifndef PL_STORE_PRETRAINED_H
 #define PL_STORE_PRETRAINED_H
 
@@ -20,8 +20,9 @@ PL_MUST_CHECK pl_status pl_pretrained_shape(pl_shape *shape, const char *folder,
 
 /* Makes the config's model that of the folder, as nanoGPT's init_from='gpt2'
  * does: layers, heads, channels, vocabulary, biases, activation; and
- * block_size, unless that was set to less. What was set to something else is
- * said. */
+ * block_size, unless that was set to less. Where positions rotate, block_size
+ * stays: it is at most the folder's unless it was set to more, which is said,
+ * as is what was set to something else. */
 PL_MUST_CHECK pl_status pl_pretrained_apply(pl_config *config,
                                             const char *folder,
                                             const pl_log *log, pl_heap *heap,

@@ -1,4 +1,4 @@
-/* pretrained_load.c: the weights of a GPT-2 in a folder; see pretrained.h. */
+/* pretrained_load.c: the weights of a model in a folder; see pretrained.h. */
 #include "base/file.h"
 #include "base/json.h"
 #include "store/pretrained.h"
@@ -137,13 +137,15 @@ static found find_name(const pl_pretrained *p, const char *name)
     return (found){ 0 };
 }
 
-/* OpenAI's own upload has the names without what stands before them. */
+/* OpenAI's own upload, and whatever is saved without its head, has the names
+ * without what stands before them. */
 static found find(const pl_pretrained *p, const char *name)
 {
-    static const char prefix[] = "transformer.";
+    static const char *const prefixes[] = { "transformer.", "model." };
     found f = find_name(p, name);
-    if (!f.info && strncmp(name, prefix, sizeof prefix - 1) == 0)
-        f = find_name(p, name + sizeof prefix - 1);
+    for (int i = 0; i < 2 && !f.info; i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            f = find_name(p, name + strlen(prefixes[i]));
     return f;
 }
 
@@ -232,7 +234,21 @@ static int are_zeros(const unsigned char *memory, size_t bytes, size_t size)
     return 1;
 }
 
-static pl_status check_zeros(const found *f, pl_error *err)
+/* What to do about biases that config.json leaves out. */
+static const char *remedy_of(pl_family family)
+{
+    switch (family) {
+    case PL_FAMILY_LLAMA:
+        return "set \"attention_bias\" and \"mlp_bias\" to true there";
+    case PL_FAMILY_QWEN3:
+        return "such a Qwen3 isn't computed here";
+    case PL_FAMILY_GPT2:
+        break;
+    }
+    return "remove \"plimsoll_bias\" there";
+}
+
+static pl_status check_zeros(const found *f, pl_family family, pl_error *err)
 {
     unsigned char memory[COMPARE_BYTES];
     pl_status status = PL_OK;
@@ -245,8 +261,8 @@ static pl_status check_zeros(const found *f, pl_error *err)
             return pl_fail(err, PL_E_UNSUPPORTED,
                            "%s: %s is not all zeros, but config.json says that "
                            "the model has no biases: if another program has "
-                           "trained some, remove \"plimsoll_bias\" there",
-                           f->st->file.path, f->info->name);
+                           "trained some, %s",
+                           f->st->file.path, f->info->name, remedy_of(family));
         at += bytes;
     }
     return status;
@@ -258,11 +274,14 @@ pl_status pl_pretrained_check_biases(const pl_pretrained *p,
     pl_status status = PL_OK;
     for (size_t i = 0; i < pl_param_slots(shape) && !status; i++) {
         pl_param param = pl_param_at(shape, i);
-        if (pl_param_present(shape, &param))
+        if (pl_param_present(shape, &param) || !param.is_bias)
             continue;
-        found f = find(p, pl_param_name_of(&param).text);
-        if (f.info)
-            status = check_zeros(&f, err);
+        for (size_t k = 0; k < pl_param_pieces(shape, &param) && !status; k++) {
+            const pl_param_piece own = pl_param_piece_at(shape, &param, k);
+            found f = find(p, own.name.text);
+            if (f.info)
+                status = check_zeros(&f, shape->family, err);
+        }
     }
     return status;
 }

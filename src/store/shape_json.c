@@ -21,6 +21,8 @@ void pl_shape_json_put(pl_json_text *j, const pl_shape *shape,
     const pl_shape_info *row = pl_shape_row(field);
     const char *name = row->in[file].name;
     char word[TEXT_BYTES];
+    if (!name || name[0] == '\0')
+        return;
     if (row->kind == PL_SHAPE_REAL) {
         pl_json_text_real(j, name, pl_shape_number(shape, field));
         return;
@@ -59,8 +61,10 @@ static void list_words(const char *const *words, char text[TEXT_BYTES])
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < PL_SHAPE_MAX_WORDS && words[i]; i++) {
+        if (words[i][0] == '\0')
+            continue;
         int n = snprintf(text + used, TEXT_BYTES - used, "%s\"%.*s\"",
-                         i ? " or " : "", (int)strcspn(words[i], "|"),
+                         used ? " or " : "", (int)strcspn(words[i], "|"),
                          words[i]);
         if (n < 0 || (size_t)n >= TEXT_BYTES - used)
             return;
@@ -68,34 +72,57 @@ static void list_words(const char *const *words, char text[TEXT_BYTES])
     }
 }
 
-static pl_status read_word(const json_t *value, pl_shape *shape,
+static pl_status refuse_word(const json_t *value, const char *const *words,
+                             const char *entry, const char *name, pl_error *err)
+{
+    char accepted[TEXT_BYTES], found[PL_JSON_BRIEF_BYTES];
+    list_words(words, accepted);
+    pl_json_brief(value, found);
+    return pl_fail(err, PL_E_UNSUPPORTED,
+                   "%s: \"%s\" is %s, which Plimsoll doesn't compute. Expected "
+                   "%s",
+                   name, entry, found, accepted);
+}
+
+static pl_status read_flag(const json_t *value, pl_shape *shape,
                            pl_shape_field field, pl_shape_file file,
                            const char *name, pl_error *err)
 {
     const char *const *words = words_of(field, file);
     const char *entry = pl_shape_row(field)->in[file].name;
-    const int is_flag = pl_shape_row(field)->kind == PL_SHAPE_FLAG;
-    const char *word = !is_flag               ? json_string_value(value)
-                       : json_is_true(value)  ? "True"
-                       : json_is_false(value) ? "False"
-                                              : NULL;
+    if (!json_is_boolean(value))
+        return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" must be true or false",
+                       name, entry);
+    for (size_t i = 0; i < PL_SHAPE_MAX_WORDS && words[i]; i++)
+        if (strcmp(words[i], json_is_true(value) ? "True" : "False") == 0) {
+            pl_shape_set(shape, field, (double)i);
+            return PL_OK;
+        }
+    return pl_fail(err, PL_E_UNSUPPORTED,
+                   "%s: \"%s\" is %s, which Plimsoll doesn't compute in such a "
+                   "model. Expected %s",
+                   name, entry, json_is_true(value) ? "true" : "false",
+                   json_is_true(value) ? "false" : "true");
+}
+
+static pl_status read_word(const json_t *value, pl_shape *shape,
+                           pl_shape_field field, pl_shape_file file,
+                           const char *name, pl_error *err)
+{
+    const char *const *words = words_of(field, file);
+    const char *entry = pl_shape_row(field)->in[file].name,
+               *word = json_string_value(value);
     char accepted[TEXT_BYTES];
     for (size_t i = 0; word && i < PL_SHAPE_MAX_WORDS && words[i]; i++)
         if (is_among(words[i], word)) {
             pl_shape_set(shape, field, (double)i);
             return PL_OK;
         }
-    if (is_flag)
-        return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" must be true or false",
-                       name, entry);
+    if (file != PL_IN_STATE && word)
+        return refuse_word(value, words, entry, name, err);
     list_words(words, accepted);
-    if (file == PL_IN_STATE || !word)
-        return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" must be %s", name, entry,
-                       accepted);
-    return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: \"%s\" is something that Plimsoll's GPT-2 does not "
-                   "compute: it must be %s",
-                   name, entry, accepted);
+    return pl_fail(err, PL_E_FORMAT, "%s: \"%s\" must be %s", name, entry,
+                   accepted);
 }
 
 static pl_status read_size(const json_t *value, pl_shape *shape,
@@ -137,7 +164,9 @@ pl_status pl_shape_json_read(const json_t *object, pl_shape *shape,
 {
     const pl_shape_info *row = pl_shape_row(field);
     const pl_shape_entry *entry = &row->in[file];
-    const json_t *value = json_object_get(object, entry->name);
+    const int is_there = entry->name && entry->name[0] != '\0';
+    const json_t *value = is_there ? json_object_get(object, entry->name)
+                                   : NULL;
     const int absent = !value || json_is_null(value);
     if (absent && entry->absent == PL_SHAPE_DERIVED)
         return PL_OK;
@@ -145,9 +174,15 @@ pl_status pl_shape_json_read(const json_t *object, pl_shape *shape,
         pl_shape_set(shape, field, entry->absent);
         return PL_OK;
     }
-    if (row->kind == PL_SHAPE_REAL)
+    switch (row->kind) {
+    case PL_SHAPE_REAL:
         return read_real(value, shape, field, file, name, err);
-    return row->kind == PL_SHAPE_SIZE
-               ? read_size(value, shape, field, file, name, err)
-               : read_word(value, shape, field, file, name, err);
+    case PL_SHAPE_FLAG:
+        return read_flag(value, shape, field, file, name, err);
+    case PL_SHAPE_CHOICE:
+        return read_word(value, shape, field, file, name, err);
+    case PL_SHAPE_SIZE:
+        break;
+    }
+    return read_size(value, shape, field, file, name, err);
 }

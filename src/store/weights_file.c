@@ -1,5 +1,6 @@
-/* weights_file.c: a GGUF of a GPT-2, or a model of llm.c, as weights. */
-#include "store/gpt2_config.h"
+/* weights_file.c: a GGUF, or a model of llm.c, as weights. */
+#include "store/gguf_shape.h"
+#include "store/hf_config.h"
 #include "store/weights.h"
 
 #include <inttypes.h>
@@ -8,76 +9,14 @@
 
 /* ---- GGUF ---- */
 
-static pl_status want_gpt2(const pl_gguf *gguf, pl_error *err)
+static pl_status enter(pl_weights *w, size_t i, pl_error *err)
 {
-    char text[64];
-    pl_status status = pl_gguf_want_text(gguf, "general.architecture", text,
-                                         sizeof text, err);
-    if (!status && strcmp(text, "gpt2") != 0)
-        status = pl_fail(err, PL_E_UNSUPPORTED,
-                         "%s: its architecture is %s, only gpt2 is read",
-                         pl_path_shown(gguf->file.path), text);
-    return status;
-}
-
-static pl_status read_keys(pl_weights *w, pl_error *err)
-{
-    pl_shape *s = &w->shape;
-    const pl_gguf *gguf = &w->gguf;
-    const struct {
-        const char *key;
-        int64_t most;
-        size_t *out;
-    } sizes[] = {
-        { "gpt2.block_count", PL_MAX_LAYERS, &s->L },
-        { "gpt2.attention.head_count", 1 << 20, &s->H },
-        { "gpt2.embedding_length", 1 << 24, &s->C },
-        { "gpt2.context_length", 1 << 30, &s->T },
-    };
-    pl_status status = want_gpt2(gguf, err);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !status; i++) {
-        int64_t value = 0;
-        status = pl_gguf_want_whole(gguf, sizes[i].key, 1, sizes[i].most,
-                                    &value, err);
-        *sizes[i].out = (size_t)value;
-    }
-    int64_t inner = (int64_t)pl_shape_hidden(s);
-    if (!status && pl_gguf_find_key(gguf, "gpt2.feed_forward_length"))
-        status = pl_gguf_want_whole(gguf, "gpt2.feed_forward_length", inner,
-                                    inner, &inner, err);
-    if (status)
-        return status;
-    const char *path = pl_path_shown(gguf->file.path);
-    if (s->C % s->H != 0)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: %zu channels can't be shared by %zu heads", path,
-                       s->C, s->H);
-    const pl_gguf_key *epsilon = pl_gguf_find_key(
-        gguf, "gpt2.attention.layer_norm_epsilon");
-    w->epsilon = epsilon ? epsilon->real : 1e-5;
-    if (!(w->epsilon > 0.0 && w->epsilon < 1.0))
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: gpt2.attention.layer_norm_epsilon must be between "
-                       "0 and 1",
-                       path);
-    const pl_gguf_tensor *tokens = pl_gguf_find(gguf, "token_embd.weight");
-    if (!tokens || tokens->rank != 2 || tokens->dims[1] > 1 << 30)
-        return pl_fail(err, PL_E_FORMAT,
-                       "%s: there is no matrix token_embd.weight", path);
-    s->V = (size_t)tokens->dims[1];
-    s->D = s->C / s->H;
-    s->norm_eps = w->epsilon;
-    pl_shape_complete(s);
-    s->head = pl_gguf_find(gguf, "output.weight") ? PL_HEAD_OWN : PL_HEAD_TIED;
-    return PL_OK;
-}
-
-static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
-{
-    pl_weights_dims dims = pl_weights_size(w, slot, PL_WEIGHTS_OUT_IN);
-    pl_param param = pl_param_at(&w->shape, slot);
-    pl_param_name gguf = pl_param_gguf_name(&param);
-    const char *name = gguf.text;
+    const pl_weights_dims dims = pl_weights_size(&w->shape, i, w->form.layout);
+    const pl_weights_tensor own = pl_weights_at(&w->shape, i);
+    const char *name = own.own.gguf.text;
+    w->entries[i] = (pl_weights_entry){ 0 };
+    if (!own.is_written)
+        return PL_OK;
     const pl_gguf_tensor *t = pl_gguf_find(&w->gguf, name);
     if (!t)
         return pl_fail(err, PL_E_FORMAT, "%s: there is no tensor %s",
@@ -89,9 +28,31 @@ static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
                        " of them, its keys say %zu and %zu",
                        pl_path_shown(w->gguf.file.path), name, t->dims[0],
                        t->dims[1], dims.cols, dims.rows);
-    w->entries[slot].file = &w->gguf.file;
-    w->entries[slot].at = w->gguf.data_at + t->offset;
-    w->entries[slot].type = t->type;
+    w->entries[i].file = &w->gguf.file;
+    w->entries[i].at = w->gguf.data_at + t->offset;
+    w->entries[i].type = t->type;
+    return PL_OK;
+}
+
+/* Llama's and Qwen3's relatives have tensors that change the result: biases of
+ * some products, factors of rotations. */
+static pl_status refuse_others(const pl_weights *w, pl_error *err)
+{
+    const size_t count = pl_weights_count(&w->shape);
+    if (w->shape.family == PL_FAMILY_GPT2)
+        return PL_OK;
+    for (size_t k = 0; k < w->gguf.tensor_count; k++) {
+        const uint64_t at = w->gguf.data_at + w->gguf.tensors[k].offset;
+        size_t i = 0;
+        while (i < count && !(w->entries[i].file && w->entries[i].at == at))
+            i++;
+        if (i == count)
+            return pl_fail(err, PL_E_UNSUPPORTED,
+                           "%s: tensor %s belongs to no model of its "
+                           "architecture that Plimsoll computes",
+                           pl_path_shown(w->gguf.file.path),
+                           w->gguf.tensors[k].name);
+    }
     return PL_OK;
 }
 
@@ -103,14 +64,13 @@ static pl_status drop_equal_head(pl_weights *w, pl_error *err)
     pl_status status = PL_OK;
     if (w->shape.head == PL_HEAD_TIED || some == 0)
         return PL_OK;
-    size_t head = pl_param_slot(&w->shape, PL_HEAD_W, -1),
-           tokens = pl_param_slot(&w->shape, PL_WTE, -1);
+    size_t head = pl_weights_index(pl_param_slot(&w->shape, PL_HEAD_W, -1), 0),
+           tokens = pl_weights_index(pl_param_slot(&w->shape, PL_WTE, -1), 0);
     for (size_t row = 0; row < w->shape.V && !status; row += some) {
         some = some < w->shape.V - row ? some : w->shape.V - row;
-        status = pl_weights_rows(w, head, PL_WEIGHTS_OUT_IN, row, some,
-                                 w->scratch, err);
+        status = pl_weights_rows(w, head, w->form, row, some, w->scratch, err);
         if (!status)
-            status = pl_weights_rows(w, tokens, PL_WEIGHTS_OUT_IN, row, some,
+            status = pl_weights_rows(w, tokens, w->form, row, some,
                                      w->scratch + PART, err);
         if (!status && memcmp(w->scratch, w->scratch + PART,
                               some * cols * sizeof *w->scratch) != 0)
@@ -132,14 +92,15 @@ static pl_status open_gguf(pl_weights *w, const char *path, const pl_log *log,
 {
     pl_status status = pl_gguf_open(&w->gguf, path, heap, err);
     if (!status)
-        status = read_keys(w, err);
+        status = pl_gguf_shape_read(&w->gguf, &w->shape, err);
+    if (!status)
+        w->form = pl_weights_form_gguf(&w->shape);
     if (!status)
         status = pl_weights_take(w, heap, err);
-    for (size_t slot = 0; !status && slot < pl_param_slots(&w->shape); slot++) {
-        const pl_param param = pl_param_at(&w->shape, slot);
-        if (pl_param_is_written(&w->shape, &param))
-            status = enter(w, slot, err);
-    }
+    for (size_t i = 0; !status && i < pl_weights_count(&w->shape); i++)
+        status = enter(w, i, err);
+    if (!status)
+        status = refuse_others(w, err);
     if (!status)
         status = drop_equal_head(w, err);
     if (!status && says_no_bias(&w->gguf))
@@ -170,7 +131,7 @@ static pl_status open_llmc(pl_weights *w, const char *path, const pl_log *log,
     w->shape.T = s->T;
     pl_shape_complete(&w->shape);
     w->shape.V = s->V; /* the padding's rows are behind those that count */
-    w->epsilon = 1e-5;
+    w->form = pl_weights_form_llmc();
     if (s->V == 50257)
         w->end_token = 50256;
     status = pl_weights_take(w, heap, err);
@@ -183,7 +144,7 @@ static pl_status open_llmc(pl_weights *w, const char *path, const pl_log *log,
                                              (size_t)pl_param_llmc(param.kind));
         uint64_t layer = param.layer < 0 ? 0 : (uint64_t)param.layer;
         uint64_t first = t.first + layer * t.rows * t.cols;
-        w->entries[slot] = (pl_weights_entry){
+        w->entries[pl_weights_index(slot, 0)] = (pl_weights_entry){
             .file = &w->llmc.file,
             .at = PL_LLMC_HEADER_BYTES + first * (is_f32 ? 4 : 2),
             .type = is_f32 ? PL_GGML_F32 : PL_GGML_BF16,
@@ -201,15 +162,11 @@ pl_status pl_weights_open_file(pl_weights *weights, const char *path,
     *weights = (pl_weights){
         .gguf.file = PL_FILE_CLOSED,
         .llmc.file = PL_FILE_CLOSED,
-        .layout = PL_WEIGHTS_OUT_IN,
-        .shape.bias = PL_BIAS_ALL,
-        .shape.activation = PL_ACT_GELU_TANH,
-        .shape.norm_eps = 1e-5,
-        .shape.rope_theta = 10000.0,
         .tokenizer = pl_tokenizer_make_none(),
         .end_token = -1,
         .dropout = PL_GPT2_DROPOUT,
     };
+    pl_shape_set_absent(&weights->shape, PL_IN_GPT2);
     pl_status status = pl_path_add(weights->path, path, "", err);
     if (!status)
         status = pl_llmc_is_one(path, &is_llmc, err);

@@ -1,5 +1,5 @@
-/* weights_folder.c: a Hugging Face GPT-2 folder as weights. */
-#include "store/gpt2_config.h"
+/* weights_folder.c: a Hugging Face folder as weights. */
+#include "store/hf_config.h"
 #include "store/weights.h"
 #include "text/tokfile.h"
 
@@ -8,18 +8,12 @@
 static pl_status open_config(pl_weights *w, const char *folder, pl_heap *heap,
                              pl_error *err)
 {
-    pl_gpt2_config config;
-    pl_status status = pl_gpt2_config_read(&config, folder, heap, err);
+    pl_hf_config config;
+    pl_status status = pl_hf_config_read(&config, folder, heap, err);
     if (status)
         return status;
-    if (config.shape.family != PL_FAMILY_GPT2)
-        return pl_fail(err, PL_E_UNSUPPORTED,
-                       "%s: models of the families Llama and Qwen3 aren't "
-                       "converted yet; `plimsoll train --init_from` and "
-                       "`sample` read this folder",
-                       pl_path_shown(folder));
     w->shape = config.shape;
-    w->epsilon = config.epsilon;
+    w->form = pl_weights_form_hf(&w->shape);
     w->dropout = config.dropout;
     w->end_token = config.end_token;
     return PL_OK;
@@ -47,21 +41,20 @@ static pl_status set_type(pl_weights_entry *entry, const pl_tensor_info *info,
     }
 }
 
-static pl_status enter(pl_weights *w, size_t slot, pl_error *err)
+static pl_status enter(pl_weights *w, size_t i, pl_error *err)
 {
     pl_pretrained_tensor found;
-    pl_param param = pl_param_at(&w->shape, slot);
-    if (!pl_param_present(&w->shape, &param)) {
-        w->entries[slot] = (pl_weights_entry){ 0 }; /* zeros */
+    const pl_weights_tensor t = pl_weights_at(&w->shape, i);
+    w->entries[i] = (pl_weights_entry){ 0 }; /* zeros */
+    if (!t.is_there || !pl_param_present(&w->shape, &t.param))
         return PL_OK;
-    }
-    pl_status status = pl_pretrained_find(&w->pretrained, &w->shape, slot, 0,
-                                          &found, err);
+    pl_status status = pl_pretrained_find(&w->pretrained, &w->shape, t.slot,
+                                          t.piece, &found, err);
     if (status)
         return status;
-    w->entries[slot].file = &found.st->file;
-    w->entries[slot].at = found.st->data_at + found.info->offset;
-    return set_type(&w->entries[slot], found.info,
+    w->entries[i].file = &found.st->file;
+    w->entries[i].at = found.st->data_at + found.info->offset;
+    return set_type(&w->entries[i], found.info,
                     pl_path_shown(found.st->file.path), err);
 }
 
@@ -71,8 +64,8 @@ static pl_status open_tensors(pl_weights *w, const char *folder, pl_heap *heap,
     pl_status status = pl_pretrained_open(&w->pretrained, folder, heap, err);
     if (!status)
         status = pl_weights_take(w, heap, err);
-    for (size_t slot = 0; slot < pl_param_slots(&w->shape) && !status; slot++)
-        status = enter(w, slot, err);
+    for (size_t i = 0; i < pl_weights_count(&w->shape) && !status; i++)
+        status = enter(w, i, err);
     if (!status)
         status = pl_pretrained_check_biases(&w->pretrained, &w->shape, err);
     return status ? status
@@ -85,7 +78,6 @@ pl_status pl_weights_open_folder(pl_weights *weights, const char *folder,
     *weights = (pl_weights){
         .gguf.file = PL_FILE_CLOSED,
         .llmc.file = PL_FILE_CLOSED,
-        .layout = PL_WEIGHTS_IN_OUT,
     };
     pl_status status = pl_path_add(weights->path, folder, "", err);
     if (!status)

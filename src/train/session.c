@@ -296,8 +296,8 @@ static pl_status check_folder(pl_session *session, pl_pretrained *pretrained,
                                            err);
     if (status)
         return status;
-    if (shape.T >
-        session->run.shape.T) /* the rest of the positions is left out */
+    if (shape.T > session->run.shape.T ||     /* the rest is left out */
+        shape.position == PL_POSITION_ROTARY) /* or there is no table */
         shape.T = session->run.shape.T;
     status = pl_resume_same_model(&shape, &session->run.shape, folder, err);
     if (!status)

@@ -114,17 +114,6 @@ static pl_status try_copies(pl_session *session, const pl_machine *machine,
     return status;
 }
 
-static pl_status make_sampling(pl_session *session, const pl_machine *machine,
-                               pl_gpt_layout *layout, pl_error *err)
-{
-    size_t needed;
-    pl_status status = try_copies(session, machine, layout, &needed, err);
-    if (!status)
-        status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
-                             session->run.heap, err);
-    return status;
-}
-
 /* Whether a smaller layout is left: half the slots where their number is free,
  * then half the rows. */
 static int shrink_serving(pl_gpt_layout *layout, const pl_config *config)
@@ -144,19 +133,28 @@ static int shrink_serving(pl_gpt_layout *layout, const pl_config *config)
 
 /* The most slots and rows that fit, with 16-bit weights beside the others where
  * there is room for these too. */
-static pl_status make_serving(pl_session *session, const pl_machine *machine,
-                              pl_gpt_layout *layout, pl_error *err)
+static pl_status fit_serving(pl_session *session, const pl_machine *machine,
+                             pl_gpt_layout *layout, size_t *needed,
+                             pl_error *err)
 {
     pl_status status;
-    size_t needed;
     do {
-        status = try_copies(session, machine, layout, &needed, err);
-    } while (!status && needed > machine->budget_bytes &&
+        status = try_copies(session, machine, layout, needed, err);
+    } while (!status && *needed > machine->budget_bytes &&
              shrink_serving(layout, session->run.config));
-    if (!status)
-        status = pl_gpt_make(&session->run.gpt, &session->run.shape, layout,
-                             session->run.heap, err);
     return status;
+}
+
+enum { LEAST_CONTEXT = 1024 };
+
+/* Whether fewer positions are left to try: rotations have no table, and models
+ * are made for more of them than there is often room for. */
+static int shrink_context(pl_shape *shape)
+{
+    if (shape->position != PL_POSITION_ROTARY || shape->T <= LEAST_CONTEXT)
+        return 0;
+    shape->T = shape->T / 2 > LEAST_CONTEXT ? shape->T / 2 : LEAST_CONTEXT;
+    return 1;
 }
 
 static pl_status check_serving(pl_session *session, const pl_machine *machine,
@@ -179,20 +177,33 @@ static pl_status plan_sampling(pl_session *session, const model *m,
                                pl_gpt_purpose purpose, pl_error *err)
 {
     pl_gpt_layout layout;
+    pl_shape *shape = &session->run.shape;
+    size_t needed = 0;
     pl_status status = pl_dataset_read_tokenizer(
         &session->run.tokenizer, m->folder, session->run.heap, err);
-    session->run.shape = m->shape;
+    *shape = m->shape;
     if (!status)
         status = check_sampling(session, m->folder, err);
-    if (!status)
-        status = pl_gpt_layout_make(&layout, &session->run.shape,
-                                    session->run.config, purpose,
-                                    session->run.heap, err);
+    do {
+        if (!status)
+            status = pl_gpt_layout_make(&layout, shape, session->run.config,
+                                        purpose, session->run.heap, err);
+        if (!status)
+            status = purpose == PL_PURPOSE_SERVING
+                         ? fit_serving(session, machine, &layout, &needed, err)
+                         : try_copies(session, machine, &layout, &needed, err);
+    } while (!status && needed > machine->budget_bytes &&
+             shrink_context(shape));
+    if (!status && shape->T < m->shape.T)
+        pl_log_say(session->run.log, PL_LOG_NOTE,
+                   "the model was made for %zu positions; with the budget of "
+                   "%s (%s) it has %zu",
+                   m->shape.T, pl_units_bytes(machine->budget_bytes).text,
+                   machine->budget_from, shape->T);
     if (status)
         return status;
-    return purpose == PL_PURPOSE_SERVING
-               ? make_serving(session, machine, &layout, err)
-               : make_sampling(session, machine, &layout, err);
+    return pl_gpt_make(&session->run.gpt, shape, &layout, session->run.heap,
+                       err);
 }
 
 static pl_status open_sample(pl_session *session, const pl_machine *machine,
@@ -303,7 +314,8 @@ static pl_status open_eval(pl_session *session, const pl_machine *machine,
         status = check_vocabulary(session, m, err);
     session->run.shape = m->shape;
     session->run.step = m->step;
-    if (!status && (size_t)session->run.config->block_size < m->shape.T)
+    if (!status && ((size_t)session->run.config->block_size < m->shape.T ||
+                    m->shape.position == PL_POSITION_ROTARY))
         session->run.shape.T = (size_t)session->run.config->block_size;
     if (!status)
         status = plan_evaluation(session, machine, err);

@@ -28,10 +28,6 @@ for family in llama qwen3; do
     says 'model\.layers\.0\.self_attn\.k_proj\.weight +F32 +16 x 32'
     says 'model\.layers\.0\.mlp\.gate_proj\.weight +F32 +64 x 32'
     says_not 'transformer\.|wpe|embed_positions|qkv'
-    if grep -q 'architectures\|"model_type": "gpt2"' $family/latest/config.json
-    then
-        fail "a class: $(cat $family/latest/config.json)"
-    fi
 
     # stopped and resumed, as a folder, under another plan
     expect 0 "${own[@]}" --out_dir=whole-$family --max_iters=6 \
@@ -48,8 +44,6 @@ for family in llama qwen3; do
     expect 0 "$PLIMSOLL" eval $family
     expect 3 "$PLIMSOLL" eval $family --position=learned
     says "position is 'rope' in the checkpoint and 'learned' \(command line\)"
-    expect 6 "$PLIMSOLL" export $family --out=model.gguf
-    [ ! -e model.gguf ] || fail "a file of what can't be converted yet"
 done
 cmp -s llama/latest/model.safetensors qwen3/latest/model.safetensors &&
     fail "both families train the same weights"
@@ -74,12 +68,12 @@ says "n_kv_head = 3 \(command line\) doesn't divide n_head = 4"
 expect 3 "${train[@]}" --architecture=gemma
 says "'gpt2', 'llama' or 'qwen3'"
 
-# the plan has a row for the rotations, and says what a card lacks
+# the plan has a row for the rotations, on a card, too
 expect 0 "$PLIMSOLL" plan --dataset=cats "${tiny[@]}" --architecture=qwen3 \
     --device=cpu --steps
 says 'rotary table'
 says 'qk\.bwd'
 says 'glu\.bwd'
-expect 6 "$PLIMSOLL" plan --dataset=cats "${tiny[@]}" --architecture=qwen3 \
+expect 0 "$PLIMSOLL" plan --dataset=cats "${tiny[@]}" --architecture=qwen3 \
     --gpu='RTX 4070'
-says "position = 'rope' has no kernels for cards yet"
+says 'rotary table'

@@ -1,5 +1,11 @@
-"""gguf's reader reads our files: keys, and every tensor in every type."""
+"""gguf's reader reads our files: keys, and every tensor in every type, with the
+names that gguf's own table has for Hugging Face's, and for Llama in the order
+that llama.cpp's converter gives queries and keys."""
 
+import json
+import os
+
+import gguf
 import numpy
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, dequantize, quants
@@ -12,6 +18,7 @@ NAMES = {
     "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up",
     "mlp.c_proj": "ffn_down",
 }
+FAMILIES = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen3": gguf.MODEL_ARCH.QWEN3}
 
 
 def gguf_name(name):
@@ -22,6 +29,54 @@ def gguf_name(name):
     if parts[0] == "h":
         return f"blk.{parts[1]}.{NAMES['.'.join(parts[2:])]}.{end}"
     return f"{NAMES['.'.join(parts)]}.{end}"
+
+
+def permuted(array, heads):
+    """As convert_hf_to_gguf.py has it for Llama."""
+    return (array.reshape(heads, 2, array.shape[0] // heads // 2,
+                          *array.shape[1:])
+            .swapaxes(1, 2).reshape(array.shape))
+
+
+def expected_arrays(model):
+    """Names and values of our checkpoint as a GGUF must have them; its config.
+    """
+    folder = checkpoint(model)
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    kind = config["model_type"]
+    if kind == "gpt2":
+        return config, {gguf_name(name): array
+                        for name, array in weights(folder).items()}
+    names = gguf.get_tensor_name_map(FAMILIES[kind],
+                                     config["num_hidden_layers"])
+    arrays = {}
+    for name, array in weights(folder).items():
+        for part, heads in (("q_proj", "num_attention_heads"),
+                            ("k_proj", "num_key_value_heads")):
+            if kind == "llama" and f".{part}." in name:
+                array = permuted(array, config[heads])
+        arrays[names.get_name(name, try_suffixes=(".weight", ".bias"))] = array
+    return config, arrays
+
+
+def check_keys(config, key):
+    kind = config["model_type"]
+    for name, entry in (
+            ("block_count", "num_hidden_layers"),
+            ("context_length", "max_position_embeddings"),
+            ("embedding_length", "hidden_size"),
+            ("feed_forward_length", "intermediate_size"),
+            ("attention.head_count", "num_attention_heads"),
+            ("attention.head_count_kv", "num_key_value_heads"),
+            ("attention.key_length", "head_dim"),
+            ("attention.value_length", "head_dim"),
+            ("rope.dimension_count", "head_dim"),
+            ("rope.freq_base", "rope_theta"),
+            ("vocab_size", "vocab_size")):
+        require(key(f"{kind}.{name}") == config[entry], f"{kind}.{name}")
+    require(key(f"{kind}.attention.layer_norm_rms_epsilon") ==
+            numpy.float32(config["rms_norm_eps"]), "epsilon")
 
 
 def expected_type(name, array, wanted):
@@ -49,12 +104,14 @@ def check(model, kind):
     def key(name):
         return reader.get_field(name).contents()
 
-    require(key("general.architecture") == "gpt2", "architecture")
-    require(key("gpt2.block_count") == 2, "block_count")
+    config, arrays = expected_arrays(model)
+    require(key("general.architecture") == config["model_type"],
+            "architecture")
+    require(key(f"{config['model_type']}.block_count") == 2, "block_count")
+    if config["model_type"] in FAMILIES:
+        check_keys(config, key)
     tokens, types = (key("tokenizer.ggml.tokens"),
                      key("tokenizer.ggml.token_type"))
-    arrays = {gguf_name(name): array
-              for name, array in weights(checkpoint(model)).items()}
     vocab = arrays["token_embd.weight"].shape[0]
     require(len(tokens) == len(types) == vocab == len(set(tokens)),
             "one name for each token")
@@ -73,6 +130,7 @@ def check(model, kind):
     print(f"{file}: {len(reader.tensors)} tensors, bit for bit")
 
 
-for model in ("chars", "pairs", "untied"):
+for model in ("chars", "pairs", "untied", "llama", "llama_bias", "qwen3",
+              "qwen3_untied"):
     for kind in (Type.F32, Type.F16, Type.BF16, Type.Q8_0):
         check(model, kind)

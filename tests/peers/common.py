@@ -57,7 +57,7 @@ def bias_of(folder):
         next(words[2] for words in lines if words[0] == "bias")]
 
 
-# Matrices of products: Hugging Face has [in, out], the others [out, in].
+# Matrices of products: Hugging Face's GPT-2 has [in, out], the others [out, in].
 def is_product(name):
     return name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight"))
 

@@ -1,8 +1,8 @@
-/* Tests of store/pretrained: a GPT-2 in a folder, in all the ways in which
+/* Tests of store/pretrained: a model in a folder, in all the ways in which
  * others write one, is the model that it is. */
 #include "kernels/storage.h"
 #include "store/checkpoint.h"
-#include "store/gpt2_config.h"
+#include "store/hf_config.h"
 #include "store/pretrained.h"
 #include "support/on_device.h"
 #include "support/tiny_run.h"
@@ -382,10 +382,13 @@ static void another_shape_is_refused_before_memory_is_taken(void **state)
 static void our_own_folders_are_models_too(void **state)
 {
     (void)state;
-    static const char *const settings[] = { "--bias=False", "--head_dim=5",
+    static const char *const settings[] = { "--bias=False",
+                                            "--head_dim=5",
                                             "--activation=gelu_tanh",
                                             "--weights=bf16",
-                                            "--tie_word_embeddings=False" };
+                                            "--tie_word_embeddings=False",
+                                            "--architecture=llama",
+                                            "--architecture=qwen3" };
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         tiny_run run;
         pl_shape shape;
@@ -398,10 +401,14 @@ static void our_own_folders_are_models_too(void **state)
                                 &heap, &err),
             PL_OK);
         assert_int_equal(shape.bias, i == 0 ? PL_BIAS_NONE : PL_BIAS_ALL);
+        assert_int_equal(shape.family, i == 5   ? PL_FAMILY_LLAMA
+                                       : i == 6 ? PL_FAMILY_QWEN3
+                                                : PL_FAMILY_GPT2);
         assert_int_equal(shape.D, i == 1 ? 5 : 8);
         assert_int_equal(shape.activation,
                          i == 2 ? PL_ACT_GELU_TANH : PL_ACT_GELU);
-        assert_int_equal(shape.head, i == 4 ? PL_HEAD_OWN : PL_HEAD_TIED);
+        assert_int_equal(shape.head,
+                         i == 4 || i == 5 ? PL_HEAD_OWN : PL_HEAD_TIED);
         pl_heap_close(&heap);
         char setting[700];
         snprintf(setting, sizeof setting, "--out_dir=%s",
@@ -421,84 +428,22 @@ static const char good[] =
     "\"activation_function\": \"gelu_new\", \"layer_norm_epsilon\": 1e-05, "
     "\"attn_pdrop\": 0.1, \"task_specific_params\": {\"x\": []}}";
 
-static void openai_s_config_is_read(void **state)
-{
-    (void)state;
-    pl_gpt2_config config;
-    pl_error err = { 0 };
-    assert_int_equal(pl_gpt2_config_parse(&config, good, sizeof good - 1,
-                                          "config.json", &err),
-                     PL_OK);
-    const pl_shape s = config.shape;
-    assert_true(config.epsilon == 1e-5 && config.dropout == 0.1);
-    assert_int_equal(config.end_token, -1);
-    assert_int_equal(s.head, PL_HEAD_TIED);
-    assert_int_equal(s.L, 12);
-    assert_int_equal(s.H, 12);
-    assert_int_equal(s.C, 768);
-    assert_int_equal(s.D, 64);
-    assert_int_equal(s.A, 768);
-    assert_int_equal(s.V, 50257);
-    assert_int_equal(s.T, 1024);
-    assert_int_equal(s.bias, PL_BIAS_ALL);
-    assert_int_equal(s.activation, PL_ACT_GELU_TANH);
-}
-
-static void what_is_no_gpt2_is_refused_by_its_key(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *before, *after, *words;
-    } cases[] = {
-        { "\"gpt2\"", "\"llama\"", "model_type" },
-        { "\"gelu_new\"", "\"relu\"", "activation_function" },
-        { "\"n_head\": 12", "\"n_head\": 7", "does not divide" },
-        { "\"n_layer\": 12", "\"n_layer\": 0", "n_layer" },
-        { "\"n_layer\": 12", "\"n_layer\": -12", "n_layer" },
-        { "\"n_embd\": 768", "\"n_embd\": 768.5", "n_embd" },
-        { "\"n_embd\": 768", "\"n_embd\": 99999999999", "n_embd" },
-        { "\"n_ctx\": 1024", "\"n_inner\": 1024", "n_inner" },
-        { "1e-05", "1.5", "layer_norm_epsilon" },
-        { "1e-05", "\"small\"", "layer_norm_epsilon" },
-        { "\"n_ctx\": 1024", "\"scale_attn_weights\": false",
-          "scale_attn_weights" },
-        { "\"n_ctx\": 1024", "\"scale_attn_by_inverse_layer_idx\": true",
-          "inverse_layer" },
-        { "\"n_ctx\": 1024", "\"add_cross_attention\": true", "cross" },
-        { "{\"model", "[\"model", "JSON" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[1024];
-        pl_gpt2_config config;
-        pl_error err = { 0 };
-        const char *at = strstr(good, cases[i].before);
-        assert_non_null(at);
-        int bytes = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good),
-                             good, cases[i].after,
-                             at + strlen(cases[i].before));
-        assert_true(pl_gpt2_config_parse(&config, text, (size_t)bytes,
-                                         "config.json", &err) != PL_OK);
-        if (!strstr(err.text, cases[i].words))
-            fail_msg("expected \"%s\" in: %s", cases[i].words, err.text);
-    }
-}
-
 static void another_epsilon_is_computed_with(void **state)
 {
     (void)state;
     scratch dir;
     char text[sizeof good];
     pl_shape shape;
-    pl_gpt2_config config;
+    pl_hf_config config;
     pl_error err = { 0 };
     pl_heap heap = pl_heap_make(1 << 20);
     memcpy(text, good, sizeof good);
     memcpy(strstr(text, "1e-05"), "1e-06", 5);
     scratch_open(&dir);
     scratch_write(scratch_path(&dir, "config.json"), text, sizeof text - 1);
-    assert_int_equal(pl_gpt2_config_read(&config, dir.folder, &heap, &err),
+    assert_int_equal(pl_hf_config_read(&config, dir.folder, &heap, &err),
                      PL_OK);
-    assert_true(config.epsilon == 1e-6);
+    assert_true(config.shape.norm_eps == 1e-6);
     assert_int_equal(pl_pretrained_shape(&shape, dir.folder, &heap, &err),
                      PL_OK);
     assert_true(shape.norm_eps == 1e-6);
@@ -546,6 +491,40 @@ static void a_config_takes_the_model_over(void **state)
     scratch_close(&dir);
 }
 
+/* Rotations have no table: what a model was made for is no limit, and no reason
+ * to train with that many positions. */
+static void rotations_go_as_far_as_asked(void **state)
+{
+    (void)state;
+    static const char llama[] =
+        "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, "
+        "\"num_attention_heads\": 2, \"hidden_size\": 64, \"vocab_size\": 99, "
+        "\"intermediate_size\": 96, \"max_position_embeddings\": 8192}";
+    static const struct {
+        const char *setting;
+        int64_t block_size;
+    } cases[] = { { "--seed=1", 1024 },
+                  { "--block_size=256", 256 },
+                  { "--block_size=16384", 16384 } };
+    scratch dir;
+    pl_error err = { 0 };
+    pl_heap heap = pl_heap_make(1 << 20);
+    scratch_open(&dir);
+    scratch_write(scratch_path(&dir, "config.json"), llama, sizeof llama - 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pl_config config = pl_config_make_default();
+        assert_int_equal(pl_config_override(&config, cases[i].setting,
+                                            PL_FOR_ALL, &heap, &err),
+                         PL_OK);
+        assert_int_equal(
+            pl_pretrained_apply(&config, dir.folder, NULL, &heap, &err), PL_OK);
+        assert_int_equal(config.block_size, cases[i].block_size);
+        assert_int_equal(config.architecture, PL_ARCHITECTURE_LLAMA);
+    }
+    pl_heap_close(&heap);
+    scratch_close(&dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -556,10 +535,9 @@ int main(void)
         cmocka_unit_test(positions_may_be_left_out),
         cmocka_unit_test(another_shape_is_refused_before_memory_is_taken),
         cmocka_unit_test(our_own_folders_are_models_too),
-        cmocka_unit_test(openai_s_config_is_read),
-        cmocka_unit_test(what_is_no_gpt2_is_refused_by_its_key),
         cmocka_unit_test(another_epsilon_is_computed_with),
         cmocka_unit_test(a_config_takes_the_model_over),
+        cmocka_unit_test(rotations_go_as_far_as_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
