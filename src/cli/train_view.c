@@ -178,17 +178,19 @@ static void errors_text(char text[48], const pl_eval_event *event)
 
 static void evaluated(void *context, const pl_eval_event *event)
 {
-    char errors[48];
+    char errors[48], bpb[32] = "";
     pl_train_view *view = context;
     size_t T = view->session->run.gpt.layout.eval_T;
     view->eval_seconds = pl_clock_seconds() - view->eval_began;
     view->eval_began = 0.0;
     pl_term_clear();
     errors_text(errors, event);
-    printf("step %llu: train loss %.4f, val loss %.4f, +- %s (%s tokens each, "
-           "context %zu%s)\n",
+    if (event->val.bytes)
+        snprintf(bpb, sizeof bpb, ", val bpb %.4f", event->val.bpb);
+    printf("step %llu: train loss %.4f, val loss %.4f, +- %s%s (%s tokens "
+           "each, context %zu%s)\n",
            (unsigned long long)event->step, event->train.loss, event->val.loss,
-           errors, pl_units_count(event->val.tokens).text, T,
+           errors, bpb, pl_units_count(event->val.tokens).text, T,
            T < view->session->run.shape.T ? ", not comparable with block_size"
                                           : "");
     fflush(stdout);

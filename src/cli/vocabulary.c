@@ -92,7 +92,8 @@ static pl_status measure(pl_cli_tokenizer_room *room,
         status = pl_tokenizer_write_hf(tokenizer, heap, &hf, err);
     if (status)
         return status;
-    room->memory_bytes = pl_tokenizer_memory_bytes(tokenizer);
+    room->memory_bytes = pl_tokenizer_memory_bytes(tokenizer) +
+                         pl_token_bytes_room(tokenizer);
     room->file_bytes = pl_checkpoint_tokenizer_bytes(&own, &hf);
     return PL_OK;
 }

@@ -30,6 +30,8 @@ typedef struct pl_eval {
     double loss;           /* mean over all tokens */
     double standard_error; /* of that mean, over sequences; NaN for one */
     uint64_t sequences, tokens;
+    uint64_t bytes; /* of text that the tokens stand for; 0: unknown */
+    double bpb;     /* bits per byte: of the tokens that stand for any; NaN */
 } pl_eval;
 
 /* After an evaluation. */

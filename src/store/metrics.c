@@ -25,9 +25,10 @@ enum {
 
 enum {
     UPDATE_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_UPDATE(WIDTH),
-    EVAL_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_EVAL(WIDTH),
+    EVAL_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_EVAL(WIDTH)
+                                  PL_METRICS_OF_BYTES(WIDTH),
     UPDATE_EVENTS_BYTES = 0 PL_METRICS_OF_UPDATE(EVENT),
-    EVAL_EVENTS_BYTES = 0 PL_METRICS_OF_EVAL(EVENT),
+    EVAL_EVENTS_BYTES = 0 PL_METRICS_OF_EVAL(EVENT) PL_METRICS_OF_BYTES(EVENT),
     SAMPLE_EVENT_BYTES = PL_TENSORBOARD_MOST_TEXT(sizeof SAMPLE_TAG "99"),
 };
 
@@ -59,7 +60,8 @@ static int is_past(const void *context, uint64_t step, const char *tag)
 #define IS(name, value) || strcmp(tag, name) == 0
     if (strncmp(tag, SAMPLE_TAG, sizeof SAMPLE_TAG - 1) == 0)
         return past->sampled;
-    return past->evaluated && (0 PL_METRICS_OF_EVAL(IS));
+    return past->evaluated &&
+           (0 PL_METRICS_OF_EVAL(IS) PL_METRICS_OF_BYTES(IS));
 }
 
 /* Cuts samples.jsonl, and says in `past` what that leaves of its step. */
@@ -202,6 +204,9 @@ void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *e)
         return;
     line l = begin(metrics, e->step);
     PL_METRICS_OF_EVAL(PUT)
+    if (e->val.bytes) {
+        PL_METRICS_OF_BYTES(PUT)
+    }
     append(metrics, &l);
     metrics->evaluated_step = e->step;
 }

@@ -4,7 +4,7 @@
  * writes on its way are in samples.jsonl (samples.h) and TensorBoard's, too.
  *
  *   {"step": 19, "loss": 2.31, "lr": 0.001, "grad_norm": 0.8, ...}
- *   {"step": 20, "train_loss": 2.3, "val_loss": 2.4, ...}
+ *   {"step": 20, "train_loss": 2.3, "val_loss": 2.4, ..., "val_bpb": 3.4}
  *
  * Only ever appended to. A checkpoint has a copy of the lines that is thinned
  * out (metrics_thin.h). A resumed run cuts both files to what was before its
@@ -39,6 +39,8 @@
     X("val_loss", e->val.loss)                                                 \
     X("train_error", e->train.standard_error)                                  \
     X("val_error", e->val.standard_error)
+/* And where the tokenizer is known. */
+#define PL_METRICS_OF_BYTES(X) X("val_bpb", e->val.bpb)
 
 typedef struct pl_metrics {
     pl_file file;        /* not open: nothing is written */

@@ -222,6 +222,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
     run->skipped = state->skipped;
     run->best_val_loss = state->best_val_loss;
     run->val_loss = state->val_loss;
+    run->val_bpb = state->val_bpb;
     if (run->scaler.adaptive && state->scaler.adaptive)
         run->scaler = state->scaler;
     if (run->purpose == PL_RUN_TRAINS)

@@ -148,6 +148,10 @@ pl_status pl_session_open_tokens(pl_session *session, pl_error *err)
         status = pl_tokenizer_write_hf(&session->run.tokenizer,
                                        session->run.heap,
                                        &session->run.hf_tokenizer, err);
+    if (!status)
+        status = pl_token_bytes_make(&session->token_bytes,
+                                     &session->run.tokenizer, session->run.heap,
+                                     err);
     if (status)
         pl_dataset_close(&session->run.dataset);
     session->has_dataset = !status;
@@ -207,7 +211,8 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
     pl_medium medium;
     pl_status status = PL_OK;
     machine.tokenizer_bytes = pl_tokenizer_memory_bytes(
-        &session->run.tokenizer);
+                                  &session->run.tokenizer) +
+                              pl_token_bytes_room(&session->run.tokenizer);
     if (session->run.purpose == PL_RUN_TRAINS)
         status = pl_medium_count(&medium, &machine, session->run.config,
                                  tokenizer_file_bytes(session), err);

@@ -276,6 +276,7 @@ static pl_status update_weights(pl_session *session,
     event->diverged = event->skipped && !mended;
     session->run.step++;
     session->run.val_loss = HUGE_VAL;
+    session->run.val_bpb = HUGE_VAL;
     session->run.skipped += outcome.skipped;
     return PL_OK;
 }
@@ -380,6 +381,7 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
         session->run.best_val_loss = event.val.loss;
     session->run.val_loss = isfinite(event.val.loss) ? event.val.loss
                                                      : HUGE_VAL;
+    session->run.val_bpb = isfinite(event.val.bpb) ? event.val.bpb : HUGE_VAL;
     pl_metrics_evaluated(&session->run.metrics, &event);
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);

@@ -41,6 +41,8 @@ static void write_evals(pl_html *h, const pl_run_files *run)
     pl_shell_head(h, "col", "number", "iteration");
     pl_shell_head(h, "col", "number", "train loss");
     pl_shell_head(h, "col", "number", "validation loss");
+    if (run->has_bpb)
+        pl_shell_head(h, "col", "number", "bits per byte");
     pl_html_close(h);
     pl_html_close(h);
     pl_html_open(h, PL_TAG_tbody);
@@ -55,6 +57,9 @@ static void write_evals(pl_html *h, const pl_run_files *run)
         pl_html_put(h, PL_TAG_td, "number", text);
         pl_report_loss(e->val, e->val_error, text);
         pl_html_put(h, PL_TAG_td, "number", text);
+        pl_report_loss(e->bpb, (double)NAN, text);
+        if (run->has_bpb)
+            pl_html_put(h, PL_TAG_td, "number", text);
         pl_html_close(h);
     }
     pl_html_close(h);

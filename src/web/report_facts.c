@@ -58,6 +58,8 @@ size_t pl_report_facts(const pl_run_files *run,
         pl_report_loss(run->last.val, run->last.val_error, loss);
         fact(&at, "last validation loss", "%s", loss);
     }
+    if (isfinite(run->last.bpb) && run->has_eval)
+        fact(&at, "last bits per byte", "%.4f", run->last.bpb);
     if (run->parameters)
         fact(&at, "parameters", "%.2f M", (double)run->parameters / 1e6);
     if (run->update_tokens)

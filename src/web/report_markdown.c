@@ -119,7 +119,8 @@ static void write_evals(const page *p, const pl_run_files *run)
     if (run->n_evals == 0)
         return;
     raw(p, "| iteration | train loss | validation loss ");
-    rule(p, 3, "|---:");
+    raw(p, run->has_bpb ? "| bits per byte " : "");
+    rule(p, run->has_bpb ? 4 : 3, "|---:");
     for (size_t i = 0; i < run->n_evals; i++) {
         const pl_run_eval *e = &run->evals[i];
         char text[PL_REPORT_LOSS_BYTES];
@@ -130,6 +131,9 @@ static void write_evals(const page *p, const pl_run_files *run)
         cell(p, text);
         pl_report_loss(e->val, e->val_error, text);
         cell(p, text);
+        pl_report_loss(e->bpb, (double)NAN, text);
+        if (run->has_bpb)
+            cell(p, text);
         raw(p, "|\n");
     }
     raw(p, "\n");

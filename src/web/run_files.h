@@ -40,6 +40,7 @@ typedef struct pl_run_bucket {
 typedef struct pl_run_eval {
     uint64_t step;
     double train, val, train_error, val_error;
+    double bpb; /* bits per byte of the validation data */
 } pl_run_eval;
 
 /* Texts of a run; as they are, perhaps with a zero inside. */
@@ -67,7 +68,7 @@ typedef struct pl_run_files {
     size_t n_evals;
     uint64_t evals_every;   /* of those there were, so many became one */
     pl_run_eval best, last; /* by validation loss; the latest */
-    int has_eval;
+    int has_eval, has_bpb;
     uint64_t evaluated, updates, lines_lost;
     uint64_t next_step; /* behind the last update */
     pl_run_sum loss, step_ms;

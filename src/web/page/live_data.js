@@ -157,6 +157,7 @@ export class Run {
       step: line.step,
       train: number(line.train_loss), trainError: number(line.train_error),
       val: number(line.val_loss), valError: number(line.val_error),
+      bpb: number(line.val_bpb),
     });
   }
 

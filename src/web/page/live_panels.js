@@ -88,6 +88,8 @@ function tiles(run, progress) {
       loss(last.valError) + " at " + whole(last.step) : "none yet"),
     tile("best", best ? loss(best.val) : "–", best ? "at step " +
       whole(best.step) : ""),
+    ...(last && isNumber(last.bpb) ? [tile("bits per byte", loss(last.bpb),
+      "of the validation data")] : []),
     tile("tokens/s", count(speed), count(run.tokensOf(lastOf(u.step) + 1)) +
       " so far"),
     tile("share of the peak", percent(progress.mfu),
