@@ -53,6 +53,7 @@ typedef struct pl_run {
     uint64_t skipped;     /* updates that were not finite */
     pl_outdir outdir;     /* while training */
     pl_metrics metrics;   /* likewise */
+    size_t tasks;         /* that it asks every task_interval updates */
 } pl_run;
 
 /* Nothing is open yet, and no update was done. */

@@ -212,7 +212,8 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
     pl_status status = PL_OK;
     machine.tokenizer_bytes = pl_tokenizer_memory_bytes(
                                   &session->run.tokenizer) +
-                              pl_token_bytes_room(&session->run.tokenizer);
+                              pl_token_bytes_room(&session->run.tokenizer) +
+                              session->quiz.requests.bytes;
     if (session->run.purpose == PL_RUN_TRAINS)
         status = pl_medium_count(&medium, &machine, session->run.config,
                                  tokenizer_file_bytes(session), err);
@@ -253,6 +254,11 @@ static pl_status open_surroundings(pl_session *session,
         return status;
     if (writes)
         status = pl_prompts_open(&session->prompts, &session->run, err);
+    if (!status && writes)
+        status = pl_session_quiz_open(
+            &session->quiz, config, &session->run.tokenizer,
+            session->run.dataset.folder, session->run.heap, err);
+    session->run.tasks = session->quiz.requests.tasks.count;
     if (!status)
         status = pl_session_check_tokens(session, machine, err);
     /* before the plan, which may fail for this reason */

@@ -6,6 +6,7 @@
 #include "store/checkpoint.h"
 #include "train/pace.h"
 #include "train/preview.h"
+#include "train/quiz.h"
 #include "train/trainer_looks.h"
 
 #include <math.h>
@@ -404,6 +405,19 @@ static pl_status sample(loop *l, pl_error *err)
                : PL_OK;
 }
 
+/* Likewise tasks. */
+static pl_status quiz(loop *l, pl_error *err)
+{
+    const pl_listener *listener = l->listener;
+    const pl_quiz_watch watch = { .context = listener->context,
+                                  .progress = listener->asking,
+                                  .asked = listener->asked,
+                                  .stop = listener->stop };
+    return l->session->run.purpose == PL_RUN_TRAINS
+               ? pl_quiz(l->session, &watch, err)
+               : PL_OK;
+}
+
 static pl_status give_up(const loop *l, const pl_update_event *event,
                          pl_error *err)
 {
@@ -477,6 +491,8 @@ static pl_status run(loop *l, pl_error *err)
         if (is_due(l, seen))
             save_if_possible(l);
         status = sample(l, err);
+        if (!status)
+            status = quiz(l, err);
         if (status)
             return status;
         if (session->run.purpose != PL_RUN_TRAINS ||

@@ -63,6 +63,12 @@ int pl_report_differs(const pl_report *report, size_t key);
 enum { PL_REPORT_LOSS_BYTES = 64 };
 void pl_report_loss(double loss, double error, char text[PL_REPORT_LOSS_BYTES]);
 
+/* A row of the table of tasks, behind the label: iteration, items, acc,
+ * acc_norm, perplexity, centred. */
+enum { PL_REPORT_TASK_CELLS = 6 };
+void pl_report_task(const pl_run_task *task,
+                    char text[PL_REPORT_TASK_CELLS][PL_REPORT_LOSS_BYTES]);
+
 /* The command that makes the run again, piece by piece: an argument of it, or 0
  * if key number `at` needs none. */
 int pl_report_argument(const pl_run_files *run, size_t at, char *text,

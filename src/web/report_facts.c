@@ -19,6 +19,19 @@ void pl_report_loss(double loss, double error, char text[PL_REPORT_LOSS_BYTES])
         snprintf(text, PL_REPORT_LOSS_BYTES, "%.4f", loss);
 }
 
+void pl_report_task(const pl_run_task *task,
+                    char text[PL_REPORT_TASK_CELLS][PL_REPORT_LOSS_BYTES])
+{
+    snprintf(text[0], PL_REPORT_LOSS_BYTES, "%s",
+             pl_units_count(task->step).text);
+    snprintf(text[1], PL_REPORT_LOSS_BYTES, "%s",
+             pl_units_count(task->items).text);
+    pl_report_loss(task->acc, task->acc_error, text[2]);
+    pl_report_loss(task->acc_norm, task->acc_norm_error, text[3]);
+    pl_report_loss(task->perplexity, (double)NAN, text[4]);
+    pl_report_loss(task->centred, (double)NAN, text[5]);
+}
+
 PL_PRINTF(3, 4)
 static void fact(pl_report_fact **at, const char *name, const char *fmt, ...)
 {

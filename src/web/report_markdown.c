@@ -168,6 +168,24 @@ static void write_plan(const page *p, const pl_run_files *run)
 }
 
 /* Of the newest step. */
+static void write_tasks(const page *p, const pl_run_files *run)
+{
+    char text[PL_REPORT_TASK_CELLS][PL_REPORT_LOSS_BYTES];
+    if (run->n_tasks == 0)
+        return;
+    raw(p, "| task | iteration | items | acc | acc_norm | perplexity | "
+           "centred ");
+    rule(p, PL_REPORT_TASK_CELLS + 1, "|---:");
+    for (size_t i = 0; i < run->n_tasks; i++) {
+        pl_report_task(&run->tasks[i], text);
+        cell_bytes(p, &run->tasks[i].label);
+        for (int k = 0; k < PL_REPORT_TASK_CELLS; k++)
+            cell(p, text[k]);
+        raw(p, "|\n");
+    }
+    raw(p, "\n");
+}
+
 static void write_samples(const page *p, const pl_run_files *run)
 {
     if (run->n_samples == 0)
@@ -251,6 +269,7 @@ static void write_run(const page *p, const pl_report *r, size_t at,
         picture(p, prefix, name, "What takes what");
     }
     write_plan(p, run);
+    write_tasks(p, run);
     write_samples(p, run);
     write_config(p, run);
 }

@@ -1,6 +1,6 @@
 /* run_files.h: a run, read from the files in its folder: metrics.jsonl,
- * samples.jsonl, plan.json, progress.json, warnings.jsonl and the newest
- * checkpoint's state.json. Any of them may be missing but the first.
+ * samples.jsonl, tasks.jsonl, plan.json, progress.json, warnings.jsonl and the
+ * newest checkpoint's state.json. Any of them may be missing but the first.
  *
  * Bounded, however long the run is: updates are gathered in buckets, of which
  * two become one whenever there would be too many; of evaluations every second
@@ -19,6 +19,7 @@ enum {
     PL_RUN_SKIPPED = 256,
     PL_RUN_SAMPLES = 64,
     PL_RUN_WARNINGS = 32,
+    PL_RUN_TASKS = 64,
     PL_RUN_KEYS = 256,
     PL_RUN_HELD = 4, /* train, eval, sample, save */
 };
@@ -55,6 +56,13 @@ typedef struct pl_run_sample {
     int is_cut;
 } pl_run_sample;
 
+/* What a task said last. NaN: unknown. */
+typedef struct pl_run_task {
+    pl_run_text label;
+    uint64_t step, items;
+    double acc, acc_error, acc_norm, acc_norm_error, perplexity, centred;
+} pl_run_task;
+
 typedef struct pl_run_key {
     pl_run_text name, value, from;
 } pl_run_key;
@@ -79,6 +87,9 @@ typedef struct pl_run_files {
     pl_run_sample samples[PL_RUN_SAMPLES]; /* the last, in order */
     size_t n_samples;
     uint64_t all_samples;
+    pl_run_task tasks[PL_RUN_TASKS]; /* as they came first */
+    size_t n_tasks;
+    uint64_t all_tasks;
     pl_run_text warnings[PL_RUN_WARNINGS];
     size_t n_warnings;
     uint64_t all_warnings;

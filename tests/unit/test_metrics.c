@@ -437,15 +437,16 @@ static void files_are_never_larger_than_was_said(void **state)
     open_at(&m, anew, NULL);
     pl_metrics_evaluated(&m, &e);
     pl_metrics_updated(&m, &u);
-    pl_metrics_bytes most = pl_metrics_most_bytes(1, 1, (pl_samples_most){ 0 });
+    pl_metrics_bytes most = pl_metrics_most_bytes(1, 1, (pl_samples_most){ 0 },
+                                                  0);
     assert_in_range(file_bytes(PL_METRICS_NAME), most.lines - 40, most.lines);
     assert_in_range(file_bytes(PL_TENSORBOARD_NAME), most.events - 100,
                     most.events);
     assert_in_range(m.thin.used, 1, most.copy);
     pl_metrics_close(&m);
-    assert_true(
-        pl_metrics_most_bytes(4294967295u, 4294967295u, (pl_samples_most){ 0 })
-            .copy <= 1024 * 1024);
+    assert_true(pl_metrics_most_bytes(4294967295u, 4294967295u,
+                                      (pl_samples_most){ 0 }, 0)
+                    .copy <= 1024 * 1024);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
