@@ -35,7 +35,9 @@ typedef struct pl_machine {
     size_t stated_bytes; /* by the key `memory`; SIZE_MAX: nothing was */
     char budget_from[PL_MACHINE_TEXT_BYTES]; /* who says so, for people */
     size_t host_budget_bytes; /* of the rest there; SIZE_MAX likewise */
-    size_t tokenizer_bytes;   /* by a tokenizer, beside the plan's own tables */
+    size_t tokenizer_bytes;   /* by a tokenizer and tasks, beside the plan's own
+                               * tables
+                               */
     size_t opened_bytes; /* that drivers hold which were opened to look for a
                           * card, and aren't used; off the budget already */
     pl_machine_files_of

@@ -22,14 +22,9 @@ static size_t count_values(const char *bytes, size_t n)
     return values;
 }
 
-pl_status pl_json_parse(const char *bytes, size_t n, const char *name,
-                        json_t **out, pl_error *err)
-{
-    return pl_json_parse_few(bytes, n, name, PL_JSON_MAX_VALUES, out, err);
-}
-
-pl_status pl_json_parse_few(const char *bytes, size_t n, const char *name,
-                            size_t most, json_t **out, pl_error *err)
+/* `line` is that of the first byte. */
+static pl_status parse(const char *bytes, size_t n, const char *name,
+                       size_t line, size_t most, json_t **out, pl_error *err)
 {
     json_error_t what;
     if (n > PL_JSON_MAX_BYTES)
@@ -49,9 +44,27 @@ pl_status pl_json_parse_few(const char *bytes, size_t n, const char *name,
         return pl_fail(err, PL_E_MEMORY, "%s: no memory for its %s of JSON",
                        name, pl_units_bytes(n).text);
     if (!*out)
-        return pl_fail(err, PL_E_FORMAT, "%s:%d:%d: not valid JSON: %s", name,
-                       what.line, what.column, what.text);
+        return pl_fail(err, PL_E_FORMAT, "%s:%zu:%d: not valid JSON: %s", name,
+                       line + (size_t)what.line - 1, what.column, what.text);
     return PL_OK;
+}
+
+pl_status pl_json_parse(const char *bytes, size_t n, const char *name,
+                        json_t **out, pl_error *err)
+{
+    return parse(bytes, n, name, 1, PL_JSON_MAX_VALUES, out, err);
+}
+
+pl_status pl_json_parse_line(const char *bytes, size_t n, const char *name,
+                             size_t line, json_t **out, pl_error *err)
+{
+    return parse(bytes, n, name, line, PL_JSON_MAX_VALUES, out, err);
+}
+
+pl_status pl_json_parse_few(const char *bytes, size_t n, const char *name,
+                            size_t most, json_t **out, pl_error *err)
+{
+    return parse(bytes, n, name, 1, most, out, err);
 }
 
 void pl_json_brief(const json_t *value, char text[PL_JSON_BRIEF_BYTES])

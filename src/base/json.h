@@ -28,6 +28,10 @@ enum {
 PL_MUST_CHECK pl_status pl_json_parse(const char *bytes, size_t n,
                                       const char *name, json_t **out,
                                       pl_error *err);
+/* The same of one line of a file, by its number. */
+PL_MUST_CHECK pl_status pl_json_parse_line(const char *bytes, size_t n,
+                                           const char *name, size_t line,
+                                           json_t **out, pl_error *err);
 /* The same of at most `most` values: for requests, of which many come. */
 PL_MUST_CHECK pl_status pl_json_parse_few(const char *bytes, size_t n,
                                           const char *name, size_t most,

@@ -126,7 +126,9 @@ static pl_status read_flag(const reader *r, const char *argument, int *taken,
                            flags[i][bytes + 1] ? "%s has no value"
                                                : "%s names no folder",
                            argument);
-        if (end == '=' && flags[i][bytes + 1])
+        if (end == '=' && ends_with(flags[i], "..."))
+            r->args->listed[r->args->listed_count++] = argument + bytes + 1;
+        else if (end == '=' && flags[i][bytes + 1])
             r->args->flag_values[i] = argument + bytes + 1;
         else if (end == '=')
             r->args->paths[r->args->path_count++] = argument + bytes + 1;
@@ -255,6 +257,9 @@ pl_status pl_cli_read(pl_cli_args *args, const pl_command *command, int argc,
                        argc, PL_CLI_MAX_PATHS);
     pl_status status = pl_heap_take(heap, &args->paths, (size_t)argc,
                                     sizeof *args->paths, err);
+    if (!status)
+        status = pl_heap_take(heap, &args->listed, (size_t)argc,
+                              sizeof *args->listed, err);
     if (!status)
         status = pl_heap_take(heap, &r.settings, (size_t)argc,
                               sizeof *r.settings, err);

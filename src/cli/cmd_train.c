@@ -1,7 +1,7 @@
 /* cmd_train.c: training and evaluation as people see them. nanoGPT's `step`
  * and `iter` lines are printed as it prints them, more stands behind. */
-#include "base/memory.h"
 #include "cli/command.h"
+#include "cli/eval_tasks.h"
 #include "cli/live_process.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
@@ -41,6 +41,7 @@ static void print_start(const pl_session *session)
     if (session->files_bytes)
         printf("and up to %s for files, since out_dir is in memory (tmpfs)\n",
                pl_units_bytes(session->files_bytes).text);
+    pl_eval_tasks_say(&session->quiz.requests);
     fflush(stdout);
 }
 
@@ -76,28 +77,6 @@ static void say_how_to_go_on(const pl_session *session)
     pl_outdir_name(name, session->run.outdir.newest);
     pl_term_print(", saved in %s/%s\nto go on: plimsoll train --resume %s\n",
                   out_dir, name, pl_path_quoted(out_dir).text);
-}
-
-static void print_peak(const pl_session *session)
-{
-    size_t planned = pl_session_host_bytes(session), peak;
-    if (pl_memory_peak_bytes(&peak, NULL))
-        return; /* no /proc: nothing to compare */
-    printf("peak memory: %s of the %s that were planned (%s)\n",
-           pl_units_bytes(peak).text, pl_units_bytes(planned).text,
-           pl_units_exact(peak).text);
-    if (session->driver_bytes)
-        printf("%s of them are what the card's driver had taken when the card "
-               "was open\n",
-               pl_units_bytes(session->driver_bytes).text);
-    if (session->machine.opened_bytes)
-        printf("%s of them are what drivers of cards hold that aren't used; "
-               "device = 'cpu' opens none\n",
-               pl_units_bytes(session->machine.opened_bytes).text);
-    if (peak > planned)
-        pl_log_say(&pl_term_log, PL_LOG_WARN,
-                   "the process held more than was planned: please report "
-                   "this, with the config");
 }
 
 /* The first training on a machine measures it; a later one does so again where
@@ -168,7 +147,7 @@ static pl_status run_session(pl_session *session, pl_error *err)
     if (status != PL_OK && status != PL_E_STOPPED)
         pl_notes_warn(&notes, PL_LOG_WARN, err->text);
     pl_term_clear();
-    print_peak(session);
+    pl_train_view_peak(session);
     if (status == PL_E_STOPPED)
         say_how_to_go_on(session);
     close_notes(status);
@@ -335,6 +314,8 @@ static pl_status evaluate(const pl_config *config, const char *folder,
     return status ? status : run_session(&session, err);
 }
 
+enum { FLAG_JSON = 2, ITEMS_AT = 2 };
+
 /* A checkpoint knows what it was trained with; any other model says only what
  * it is. */
 static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
@@ -356,20 +337,44 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (status)
         return status;
     status = pl_config_check(config, err);
-    return status ? status : evaluate(config, folder, heap, err);
+    if (status)
+        return status;
+    const pl_eval_tasks_wish tasks = { .paths = args->listed,
+                                       .count = args->listed_count,
+                                       .json = (args->flags & FLAG_JSON) != 0,
+                                       .items = args->flag_values[ITEMS_AT] };
+    if (tasks.count)
+        return pl_eval_tasks(config, folder, &tasks, heap, err);
+    if (tasks.json || tasks.items)
+        return pl_fail(err, PL_E_USAGE,
+                       "--json and --items are for tasks: name one, "
+                       "--task=FILE");
+    return evaluate(config, folder, heap, err);
 }
+
+static const char *const eval_flags[] = { "--task=FILE...", "--json",
+                                          "--items=FILE", NULL };
 
 const pl_command pl_command_eval = {
     .name = "eval",
-    .arguments = "[OUT_DIR] [--key=value ...]",
-    .summary = "the loss of a checkpoint on the training and validation data",
+    .arguments = "[OUT_DIR] [--task=FILE ...] [--key=value ...]",
+    .summary = "the loss of a checkpoint on its data, or its answers to tasks",
     .text = "Uses the settings the model was trained with; any that isn't the "
             "model's can be\noverridden. Needs the model alone: a "
             "checkpoint's, or any GPT-2, Llama or\nQwen3 in a folder as "
             "Hugging Face keeps it.\n\n"
-            "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n",
+            "--task=FILE.jsonl, which may stand repeatedly and name folders, "
+            "puts tasks to it\ninstead: multiple choice, schema and "
+            "language-model tasks, with --shots=N examples.\n\n"
+            "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n"
+            "  plimsoll eval out --task=hellaswag.jsonl --shots=5\n"
+            "  plimsoll eval out --task=core --task_limit=500 --json\n\n"
+            "  --task=FILE    a file of tasks, or a folder with some\n"
+            "  --json         their results, for scripts\n"
+            "  --items=FILE   what is found for each item, as lines of JSON\n",
     .keys = PL_FOR_TRAIN,
     .model = PL_MODEL_JUDGED,
     .reads_configs = 1,
+    .flags = eval_flags,
     .run = run_eval,
 };

@@ -22,6 +22,8 @@ typedef struct pl_cli_args {
     size_t path_count;
     unsigned flags;             /* bit i: flag i of the command was given */
     const char *flag_values[8]; /* behind flag i's "=", if it names a value */
+    const char **listed; /* all values of the flag that can stand repeatedly */
+    size_t listed_count;
 } pl_cli_args;
 
 /* What a command does with the model that init_from names. */
@@ -43,7 +45,8 @@ typedef struct pl_command {
     int reads_configs;        /* arguments ending in .py are config files */
     const char *const *flags; /* its own flags, NULL-terminated, or NULL; "="
                                * at the end: a name may stand behind it;
-                               * "=VALUE": a value, for flag_values */
+                               * "=VALUE": a value, for flag_values;
+                               * "=VALUE...": also repeatedly, for listed */
     pl_status (*run)(pl_cli_args *args, pl_heap *heap, pl_error *err);
 } pl_command;
 

@@ -12,6 +12,7 @@
 #include "store/shape_json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -323,10 +324,14 @@ static void show_state(const pl_inspect *in, const char *folder,
     if (in->json) {
         pl_json_text_whole(in->json, "step", state->step);
         pl_json_text_real(in->json, "best_val_loss", state->best_val_loss);
+        pl_json_text_real(in->json, "val_bpb", state->val_bpb);
     } else {
         pl_term_print("%s: checkpoint at iteration %" PRIu64
-                      ", best val loss %.4f\n",
+                      ", best val loss %.4f",
                       folder, state->step, state->best_val_loss);
+        if (isfinite(state->val_bpb))
+            printf(", val bpb %.4f here", state->val_bpb);
+        printf("\n");
     }
     show_shape(in, &state->shape);
     show_settings(in, config);

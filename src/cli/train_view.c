@@ -1,6 +1,7 @@
 /* train_view.c: see train_view.h. */
 #include "cli/train_view.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/term.h"
@@ -178,17 +179,19 @@ static void errors_text(char text[48], const pl_eval_event *event)
 
 static void evaluated(void *context, const pl_eval_event *event)
 {
-    char errors[48];
+    char errors[48], bpb[32] = "";
     pl_train_view *view = context;
     size_t T = view->session->run.gpt.layout.eval_T;
     view->eval_seconds = pl_clock_seconds() - view->eval_began;
     view->eval_began = 0.0;
     pl_term_clear();
     errors_text(errors, event);
-    printf("step %llu: train loss %.4f, val loss %.4f, +- %s (%s tokens each, "
-           "context %zu%s)\n",
+    if (event->val.bytes)
+        snprintf(bpb, sizeof bpb, ", val bpb %.4f", event->val.bpb);
+    printf("step %llu: train loss %.4f, val loss %.4f, +- %s%s (%s tokens "
+           "each, context %zu%s)\n",
            (unsigned long long)event->step, event->train.loss, event->val.loss,
-           errors, pl_units_count(event->val.tokens).text, T,
+           errors, bpb, pl_units_count(event->val.tokens).text, T,
            T < view->session->run.shape.T ? ", not comparable with block_size"
                                           : "");
     fflush(stdout);
@@ -222,6 +225,40 @@ static void sampling(void *context, const pl_progress *progress)
                          pl_units_duration(progress->seconds_left).text);
 }
 
+static void asking(void *context, const pl_progress *progress)
+{
+    pl_train_view *view = context;
+    double now;
+    tell(view, PL_PHASE_EVAL, progress->step, progress->share,
+         progress->tokens_per_second);
+    if (is_due(view, &view->quiz_began, &now))
+        pl_term_progress("asking: %llu of %llu, %.0f %%, %.0f tok/s, %s left",
+                         (unsigned long long)progress->done,
+                         (unsigned long long)progress->total,
+                         100.0 * progress->share, progress->tokens_per_second,
+                         pl_units_duration(progress->seconds_left).text);
+}
+
+static void asked(void *context, const pl_task_event *event)
+{
+    pl_train_view *view = context;
+    const pl_task_result *r = event->result;
+    const pl_measured *acc = &r->accuracy[PL_MEASURE_WHOLE],
+                      *norm = &r->accuracy[PL_MEASURE_CHARACTERS];
+    view->quiz_began = 0.0;
+    pl_term_clear();
+    pl_term_print("task %llu: %s acc %.4f +- %.4f",
+                  (unsigned long long)event->step, r->label, acc->value,
+                  acc->error);
+    if (isfinite(norm->value))
+        printf(", acc_norm %.4f +- %.4f", norm->value, norm->error);
+    if (isfinite(r->perplexity.value))
+        printf(", perplexity %.4g", r->perplexity.value);
+    printf(" (%s items, chance %.4f)\n", pl_units_count(r->items).text,
+           r->chance);
+    fflush(stdout);
+}
+
 /* The beginning of a text, on one line: the whole is in samples.jsonl. */
 static void sampled(void *context, const pl_sample_event *event)
 {
@@ -241,6 +278,28 @@ static void sampled(void *context, const pl_sample_event *event)
     pl_term_put(event->text, shown);
     printf("%s\n", shown < event->text_bytes ? "..." : "");
     fflush(stdout);
+}
+
+void pl_train_view_peak(const pl_session *session)
+{
+    size_t planned = pl_session_host_bytes(session), peak;
+    if (pl_memory_peak_bytes(&peak, NULL))
+        return; /* no /proc: nothing to compare */
+    printf("peak memory: %s of the %s that were planned (%s)\n",
+           pl_units_bytes(peak).text, pl_units_bytes(planned).text,
+           pl_units_exact(peak).text);
+    if (session->driver_bytes)
+        printf("%s of them are what the card's driver had taken when the card "
+               "was open\n",
+               pl_units_bytes(session->driver_bytes).text);
+    if (session->machine.opened_bytes)
+        printf("%s of them are what drivers of cards hold that aren't used; "
+               "device = 'cpu' opens none\n",
+               pl_units_bytes(session->machine.opened_bytes).text);
+    if (peak > planned)
+        pl_log_say(&pl_term_log, PL_LOG_WARN,
+                   "the process held more than was planned: please report "
+                   "this, with the config");
 }
 
 /* SIGUSR1 is a batch system's: it leaves time for the update. */
@@ -276,6 +335,8 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session,
         .saving = saving,
         .sampling = sampling,
         .sampled = sampled,
+        .asking = asking,
+        .asked = asked,
         .stop = stop,
         .patience_seconds = 2.0,
     };

@@ -15,6 +15,7 @@ typedef struct pl_train_view {
     double mean_ms;                                /* of an update, smoothed */
     double eval_seconds;                           /* of the last evaluation */
     double update_began, eval_began, sample_began; /* 0: not under way */
+    double quiz_began;                             /* likewise */
     double shown;
 } pl_train_view;
 
@@ -22,6 +23,8 @@ typedef struct pl_train_view {
  * and gives the callbacks. */
 pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session,
                                 pl_notes *notes);
+/* What the process held, beside what was planned. */
+void pl_train_view_peak(const pl_session *session);
 /* nanoGPT's count of an update's flops. */
 double pl_train_view_flops(const pl_session *session);
 

@@ -92,7 +92,8 @@ static pl_status measure(pl_cli_tokenizer_room *room,
         status = pl_tokenizer_write_hf(tokenizer, heap, &hf, err);
     if (status)
         return status;
-    room->memory_bytes = pl_tokenizer_memory_bytes(tokenizer);
+    room->memory_bytes = pl_tokenizer_memory_bytes(tokenizer) +
+                         pl_token_bytes_room(tokenizer);
     room->file_bytes = pl_checkpoint_tokenizer_bytes(&own, &hf);
     return PL_OK;
 }
@@ -104,6 +105,7 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     char folder[PL_PATH_BYTES];
     pl_file_kind kind;
     pl_tokenizer tokenizer;
+    pl_session_quiz quiz = { .results = NULL };
     const int set = config->vocab_size != PL_NONE;
     pl_status status = PL_OK;
 
@@ -126,6 +128,11 @@ pl_status pl_cli_vocabulary(const pl_config *config, pl_heap *heap,
     status = pl_dataset_read_tokenizer(&tokenizer, folder, &scratch, err);
     if (!status && room)
         status = measure(room, &tokenizer, &scratch, err);
+    if (!status && room && !config->eval_only)
+        status = pl_session_quiz_open(&quiz, config, &tokenizer, folder,
+                                      &scratch, err);
+    if (!status && room)
+        room->memory_bytes += quiz.requests.bytes;
     pl_heap_close(&scratch); /* only its size is asked for */
     if (status)
         return status;

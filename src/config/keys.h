@@ -315,6 +315,20 @@ X(OPTIONAL, eval_block_size, PL_NONE, 1, PL_MAX_SIZE, EVALUATION,              \
   PL_FOR_TRAIN, EVAL,                                                          \
   "tokens per evaluation sequence; None: block_size. With a shorter context "  \
   "the loss is another, higher one")                                           \
+X(TEXTS, tasks, "", 0, 0, SAME, PL_FOR_TRAIN, EVAL,                            \
+  "files of tasks, or folders with some, that a training puts to its model "   \
+  "on its way: a string, or a list of strings. docs/tasks.md has the forms")   \
+X(INT, task_interval, 0, 0, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, EVAL,            \
+  "updates between two times that it does so, with results in tasks.jsonl in " \
+  "out_dir; 0: never. It changes no bit of the run")                           \
+X(INT, shots, 0, 0, 1000000, SAME, PL_FOR_TRAIN, EVAL,                         \
+  "items of a task, with their answers, that stand before each item")          \
+X(OPTIONAL, task_limit, PL_NONE, 1, PL_MAX_SIZE, SAME, PL_FOR_TRAIN, EVAL,     \
+  "items of each task that are asked, the first ones; None: all")              \
+X(TEXT, continuation_delimiter, " ", 0, 0, SAME, PL_FOR_TRAIN, EVAL,           \
+  "what stands between the context of a task's item and its continuation")     \
+X(TEXT, example_delimiter, "\n\n", 0, 0, SAME, PL_FOR_TRAIN, EVAL,             \
+  "what stands behind each of the items that shots puts before another")       \
                                                                                \
 X(DEVICE, device, PL_DEVICE_WISH_AUTO, 0, 0, SAME,                             \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, MACHINE,                        \

@@ -169,10 +169,12 @@ static void build_eval(builder *b)
     for (size_t l = 0; l < b->s->L; l++)
         x = pl_build_block(b, (int)l, x, &k);
     pl_buffer_id lnf = pl_build_lnf(b, x, b->rows, &stats);
-    pl_buffer_id loss = pl_build_buffer(b, -1, "loss", PL_CLASS_TRANSIENT,
-                                        PL_F32, b->rows, 1);
-    classifier(b, lnf, gpt->eval_tokens, loss);
-    loss_sum(b, gpt->eval_sums, loss);
+    /* it lives to the last step anyway: that the host reads it is free */
+    gpt->eval_loss = pl_build_buffer(b, -1, "loss", PL_CLASS_TRANSIENT, PL_F32,
+                                     b->rows, 1);
+    pl_graph_host(b->graph, gpt->eval_loss, PL_HOST_READS);
+    classifier(b, lnf, gpt->eval_tokens, gpt->eval_loss);
+    loss_sum(b, gpt->eval_sums, gpt->eval_loss);
     pl_graph_end_loop(b->graph, PL_EVAL);
 }
 

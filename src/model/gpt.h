@@ -89,10 +89,11 @@ typedef struct pl_gpt {
     pl_buffer_id train_tokens; /* int32 [batch, train_T + 1] */
     pl_buffer_id train_sums;   /* float64 [batch]: loss summed per sequence */
     pl_buffer_id eval_tokens, eval_sums; /* [eval_micro] likewise */
-    pl_buffer_id sample_tokens;          /* int32 [prefill] */
-    pl_buffer_id sample_logits;          /* float32 [V] */
-    pl_buffer_id sample_work;            /* float32 [V], in the host's space */
-    pl_buffer_id slice;                  /* uint8 [slice_bytes], likewise */
+    pl_buffer_id eval_loss; /* float32 [eval_micro, eval_T]: of each token */
+    pl_buffer_id sample_tokens; /* int32 [prefill] */
+    pl_buffer_id sample_logits; /* float32 [V] */
+    pl_buffer_id sample_work;   /* float32 [V], in the host's space */
+    pl_buffer_id slice;         /* uint8 [slice_bytes], likewise */
     /* serving: int32 [prefill] and [slots], float32 [logit_rows, V] */
     pl_buffer_id serve_tokens, serve_positions, serve_logits;
     pl_buffer_id serve_work; /* float32 [V], in the host's space */

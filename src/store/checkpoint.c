@@ -86,10 +86,12 @@ pl_metrics_bytes pl_checkpoint_metrics_bytes(const pl_config *config)
     const uint64_t updates = (uint64_t)config->max_iters,
                    evals = updates / (uint64_t)config->eval_interval + 1;
     const pl_metrics_bytes most = pl_metrics_most_bytes(
-        updates, evals, pl_samples_most_bytes(config));
+        updates, evals, pl_samples_most_bytes(config),
+        pl_task_lines_most(config));
     return (pl_metrics_bytes){ .lines = whole_pages(most.lines),
                                .events = whole_pages(most.events),
                                .samples = whole_pages(most.samples),
+                               .tasks = whole_pages(most.tasks),
                                .copy = whole_pages(most.copy) };
 }
 

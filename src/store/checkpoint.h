@@ -29,6 +29,7 @@ typedef struct pl_checkpoint_state {
     uint64_t step, skipped;
     double best_val_loss; /* of all evaluations; infinite: none yet */
     double val_loss;      /* at this step; infinite: it had none */
+    double val_bpb;       /* likewise; infinite: unknown */
     pl_scaler scaler;     /* active if the run had one */
     uint64_t train_tokens, val_tokens; /* of the data */
     pl_metrics_past metrics;

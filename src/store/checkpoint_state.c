@@ -57,6 +57,7 @@ pl_status pl_checkpoint_state_text(pl_run *run, size_t *bytes, pl_error *err)
     pl_json_text_whole(&j, "arithmetic", run->gpt.layout.device.arithmetic);
     pl_json_text_whole(&j, "step", run->step);
     pl_json_text_real(&j, "val_loss", run->val_loss);
+    pl_json_text_real(&j, "val_bpb", run->val_bpb);
     pl_json_text_real(&j, "best_val_loss", run->best_val_loss);
     pl_json_text_whole(&j, "skipped", run->skipped);
     if (run->scaler.adaptive) {
@@ -194,6 +195,7 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         status = want_scaler(root, &state->scaler, path, err);
     state->best_val_loss = loss_of(root, "best_val_loss");
     state->val_loss = loss_of(root, "val_loss");
+    state->val_bpb = loss_of(root, "val_bpb");
     return status ? status : read_metrics(state, root, path, err);
 }
 

@@ -30,6 +30,8 @@ typedef struct pl_eval {
     double loss;           /* mean over all tokens */
     double standard_error; /* of that mean, over sequences; NaN for one */
     uint64_t sequences, tokens;
+    uint64_t bytes; /* of text that the tokens stand for; 0: unknown */
+    double bpb;     /* bits per byte: of the tokens that stand for any; NaN */
 } pl_eval;
 
 /* After an evaluation. */
@@ -50,5 +52,43 @@ typedef struct pl_sample_event {
     size_t line_bytes; /* what it may take in samples.jsonl */
     int is_cut;        /* the text ends too early: it took too many bytes */
 } pl_sample_event;
+
+/* How the likeliest candidate of a task is found: X(id, name). By the log
+ * probability of a continuation as it is; by its characters, which is what
+ * lm-eval's acc_norm divides by; by its bytes; by its tokens, as CORE does. */
+#define PL_MEASURE_TABLE(X)                                                    \
+    X(PL_MEASURE_WHOLE, "acc")                                                 \
+    X(PL_MEASURE_CHARACTERS, "acc_norm")                                       \
+    X(PL_MEASURE_BYTES, "acc_bytes")                                           \
+    X(PL_MEASURE_TOKENS, "acc_tokens")
+
+typedef enum pl_measure {
+#define PL_MEASURE_ENUM(id, name) id,
+    PL_MEASURE_TABLE(PL_MEASURE_ENUM)
+#undef PL_MEASURE_ENUM
+        PL_MEASURES
+} pl_measure;
+
+/* A number that was measured, and its standard error; NaN: there is none. */
+typedef struct pl_measured {
+    double value, error;
+} pl_measured;
+
+/* After the items of a task were put to the model (train/ask.h). */
+typedef struct pl_task_result {
+    const char *label, *kind;
+    uint64_t items, cut; /* asked; of which contexts lost their beginning */
+    pl_measured accuracy[PL_MEASURES];
+    pl_measured perplexity; /* of the continuations of a language task */
+    double chance;          /* of guessing right */
+    double centred;         /* CORE's: (accuracy - chance) / (1 - chance) */
+} pl_task_result;
+
+/* After a training has asked. */
+typedef struct pl_task_event {
+    uint64_t step;
+    size_t index, count; /* which task, from 0, and of how many */
+    const pl_task_result *result;
+} pl_task_event;
 
 #endif

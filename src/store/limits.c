@@ -7,10 +7,10 @@
 #include <inttypes.h>
 
 enum {
-    /* metrics.jsonl, samples.jsonl and TensorBoard's stay open; a save copies
-     * the first, from one file to another, which is the most it has open at
-     * once */
-    OPEN_FILES = 3 + 2,
+    /* metrics.jsonl, samples.jsonl, tasks.jsonl and TensorBoard's stay open; a
+     * save copies the first, from one file to another, which is the most it has
+     * open at once */
+    OPEN_FILES = 4 + 2,
 };
 
 static pl_status check_size(pl_run *run, pl_error *err)
@@ -30,6 +30,8 @@ static pl_status check_size(pl_run *run, pl_error *err)
                                                    : metrics.events;
     if (metrics.samples > most)
         most = metrics.samples;
+    if (metrics.tasks > most)
+        most = metrics.tasks;
     if (most > limit)
         pl_log_say(run->log, PL_LOG_WARN,
                    "this process may write files of at most %s (ulimit -f), "

@@ -22,12 +22,17 @@ enum {
 
 #define WIDTH(name, value) +(sizeof ", \"" name "\": " - 1 + NUMBER_BYTES)
 #define EVENT(name, value) +PL_TENSORBOARD_MOST_BYTES(sizeof name - 1)
+#define TASK_EVENT(name, value)                                                \
+    +PL_TENSORBOARD_MOST_BYTES(sizeof PL_TASK_LINES_TAG "/" name - 1 +         \
+                               PL_TASK_LINES_LABEL_BYTES)
 
 enum {
     UPDATE_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_UPDATE(WIDTH),
-    EVAL_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_EVAL(WIDTH),
+    EVAL_BYTES = STEP_BYTES + TAIL_BYTES PL_METRICS_OF_EVAL(WIDTH)
+                                  PL_METRICS_OF_BYTES(WIDTH),
     UPDATE_EVENTS_BYTES = 0 PL_METRICS_OF_UPDATE(EVENT),
-    EVAL_EVENTS_BYTES = 0 PL_METRICS_OF_EVAL(EVENT),
+    EVAL_EVENTS_BYTES = 0 PL_METRICS_OF_EVAL(EVENT) PL_METRICS_OF_BYTES(EVENT),
+    TASK_EVENTS_BYTES = 0 PL_TASK_NUMBERS(TASK_EVENT),
     SAMPLE_EVENT_BYTES = PL_TENSORBOARD_MOST_TEXT(sizeof SAMPLE_TAG "99"),
 };
 
@@ -36,14 +41,16 @@ _Static_assert((int)UPDATE_BYTES <= (int)PL_THIN_LINE_BYTES &&
                "the copy has room for the longest line");
 
 pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals,
-                                       pl_samples_most samples)
+                                       pl_samples_most samples, uint64_t tasks)
 {
     return (pl_metrics_bytes){
         .lines = UPDATE_BYTES * updates + EVAL_BYTES * evals,
         .events = PL_TENSORBOARD_FIRST_BYTES + UPDATE_EVENTS_BYTES * updates +
                   EVAL_EVENTS_BYTES * evals +
-                  SAMPLE_EVENT_BYTES * samples.lines,
+                  SAMPLE_EVENT_BYTES * samples.lines +
+                  TASK_EVENTS_BYTES * tasks,
         .samples = samples.bytes,
+        .tasks = PL_TASK_LINES_BYTES * tasks,
         .copy = pl_thin_most_bytes(updates, evals),
     };
 }
@@ -59,16 +66,25 @@ static int is_past(const void *context, uint64_t step, const char *tag)
 #define IS(name, value) || strcmp(tag, name) == 0
     if (strncmp(tag, SAMPLE_TAG, sizeof SAMPLE_TAG - 1) == 0)
         return past->sampled;
-    return past->evaluated && (0 PL_METRICS_OF_EVAL(IS));
+    if (strncmp(tag, PL_TASK_LINES_TAG, sizeof PL_TASK_LINES_TAG - 1) == 0)
+        return past->asked;
+    return past->evaluated &&
+           (0 PL_METRICS_OF_EVAL(IS) PL_METRICS_OF_BYTES(IS));
 }
 
-/* Cuts samples.jsonl, and says in `past` what that leaves of its step. */
-static pl_status open_samples(pl_metrics *metrics, const char *out_dir,
-                              pl_metrics_past *past, pl_error *err)
+/* Cuts samples.jsonl and tasks.jsonl, and says in `past` what that leaves of
+ * its step. */
+static pl_status open_lines(pl_metrics *metrics, const char *out_dir,
+                            pl_metrics_past *past, pl_error *err)
 {
     pl_status status = pl_samples_open(&metrics->samples, out_dir, past->step,
                                        past->samples, metrics->log, err);
     past->sampled = metrics->samples.step == past->step;
+    if (!status)
+        status = pl_step_lines_open(&metrics->tasks, out_dir,
+                                    PL_TASK_LINES_NAME, past->step, past->tasks,
+                                    metrics->log, err);
+    past->asked = metrics->tasks.step == past->step;
     return status;
 }
 
@@ -81,6 +97,7 @@ pl_status pl_metrics_open(pl_metrics *metrics, const char *out_dir,
     *metrics = (pl_metrics)PL_METRICS_CLOSED;
     metrics->log = log;
     metrics->samples.log = log;
+    metrics->tasks.log = log;
     metrics->evaluated_step = past && past->evaluated ? past->step : UINT64_MAX;
     pl_status status = pl_metrics_open_thin(metrics, folder, past, heap, err);
     if (!status)
@@ -88,7 +105,7 @@ pl_status pl_metrics_open(pl_metrics *metrics, const char *out_dir,
     if (!status)
         status = pl_metrics_open_lines(metrics, path, past, err);
     if (!status && past)
-        status = open_samples(metrics, out_dir, &known, err);
+        status = open_lines(metrics, out_dir, &known, err);
     if (!status)
         status = pl_path_join(path, out_dir, PL_TENSORBOARD_NAME, err);
     if (!status)
@@ -104,7 +121,8 @@ void pl_metrics_close(pl_metrics *metrics)
 {
     pl_error ignored;
     pl_file_abandon(&metrics->file);
-    pl_samples_close(&metrics->samples);
+    pl_step_lines_close(&metrics->samples);
+    pl_step_lines_close(&metrics->tasks);
     if (metrics->events.file.fd >= 0) {
         pl_status status = pl_tensorboard_close(&metrics->events, &ignored);
         (void)status; /* what could not be written was said before */
@@ -202,6 +220,9 @@ void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *e)
         return;
     line l = begin(metrics, e->step);
     PL_METRICS_OF_EVAL(PUT)
+    if (e->val.bytes) {
+        PL_METRICS_OF_BYTES(PUT)
+    }
     append(metrics, &l);
     metrics->evaluated_step = e->step;
 }
@@ -255,6 +276,46 @@ void pl_metrics_sampled(pl_metrics *metrics, const char *out_dir,
         complain(metrics, &trouble);
 }
 
+/* The numbers of a task that has them, under its label. */
+static pl_status show_task(pl_tensorboard *events, const pl_task_event *e,
+                           pl_error *err)
+{
+    const pl_task_result *r = e->result;
+    const double date = pl_clock_date();
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+#define NUMBER(name, value) { name, value },
+        PL_TASK_NUMBERS(NUMBER)
+    };
+    char tag[PL_TASK_LINES_TAG_BYTES];
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !status; i++) {
+        snprintf(tag, sizeof tag, PL_TASK_LINES_TAG "%.*s/%s",
+                 PL_TASK_LINES_LABEL_BYTES - 1, r->label, numbers[i].name);
+        if (isfinite(numbers[i].value))
+            status = pl_tensorboard_scalar(events, tag, (int64_t)e->step, date,
+                                           (float)numbers[i].value, err);
+    }
+    return status ? status : pl_tensorboard_flush(events, err);
+}
+
+void pl_metrics_asked(pl_metrics *metrics, const char *out_dir,
+                      const pl_task_event *event)
+{
+    char text[PL_TASK_LINES_BYTES];
+    pl_error trouble = { 0 };
+    const size_t bytes = pl_task_line_write(text, event->step, event->result);
+    pl_step_lines_add(&metrics->tasks, out_dir, PL_TASK_LINES_NAME, text,
+                      bytes);
+    if (event->index + 1 == event->count)
+        metrics->tasks.step = event->step;
+    if (metrics->events.file.fd >= 0 &&
+        show_task(&metrics->events, event, &trouble))
+        complain(metrics, &trouble);
+}
+
 /* Whether a file is still at its place, which it is told. */
 static pl_status is_there(pl_file *file, const char *out_dir, const char *name,
                           char path[PL_PATH_BYTES], int *there, pl_error *err)
@@ -276,7 +337,8 @@ void pl_metrics_follow(pl_metrics *metrics, const char *out_dir, uint64_t step)
     int there = 0;
     if (!metrics->thin.text) /* it was never opened */
         return;
-    pl_samples_follow(&metrics->samples, out_dir);
+    pl_step_lines_follow(&metrics->samples, out_dir, PL_SAMPLES_NAME);
+    pl_step_lines_follow(&metrics->tasks, out_dir, PL_TASK_LINES_NAME);
     pl_status status = is_there(&metrics->file, out_dir, PL_METRICS_NAME, path,
                                 &there, &trouble);
     if (!status && !there) {
@@ -298,7 +360,8 @@ void pl_metrics_follow(pl_metrics *metrics, const char *out_dir, uint64_t step)
 void pl_metrics_sync(pl_metrics *metrics)
 {
     pl_error trouble = { 0 };
-    pl_samples_sync(&metrics->samples);
+    pl_step_lines_sync(&metrics->samples, PL_SAMPLES_NAME);
+    pl_step_lines_sync(&metrics->tasks, PL_TASK_LINES_NAME);
     if (metrics->file.fd >= 0 && pl_file_sync(&metrics->file, &trouble))
         complain(metrics, &trouble);
 }
@@ -311,5 +374,6 @@ pl_metrics_past pl_metrics_past_at(const pl_metrics *metrics, uint64_t step)
                               .lines = thin->lines,
                               .evals = thin->evals,
                               .chain = thin->chain,
-                              .sampled = metrics->samples.step == step };
+                              .sampled = metrics->samples.step == step,
+                              .asked = metrics->tasks.step == step };
 }

@@ -1,10 +1,11 @@
 /* metrics.h: what a run tells as it goes, in out_dir/metrics.jsonl: a line
  * for each update and for each evaluation, in order; and the same numbers for
  * TensorBoard, in out_dir/events.out.tfevents.plimsoll. Texts that a training
- * writes on its way are in samples.jsonl (samples.h) and TensorBoard's, too.
+ * writes on its way are in samples.jsonl (samples.h) and TensorBoard's, too,
+ * and so is what tasks say of it, in tasks.jsonl (task_lines.h).
  *
  *   {"step": 19, "loss": 2.31, "lr": 0.001, "grad_norm": 0.8, ...}
- *   {"step": 20, "train_loss": 2.3, "val_loss": 2.4, ...}
+ *   {"step": 20, "train_loss": 2.3, "val_loss": 2.4, ..., "val_bpb": 3.4}
  *
  * Only ever appended to. A checkpoint has a copy of the lines that is thinned
  * out (metrics_thin.h). A resumed run cuts both files to what was before its
@@ -21,6 +22,7 @@
 #include "store/events.h"
 #include "store/metrics_thin.h"
 #include "store/samples.h"
+#include "store/task_lines.h"
 
 #define PL_METRICS_NAME "metrics.jsonl"
 
@@ -39,6 +41,8 @@
     X("val_loss", e->val.loss)                                                 \
     X("train_error", e->train.standard_error)                                  \
     X("val_error", e->val.standard_error)
+/* And where the tokenizer is known. */
+#define PL_METRICS_OF_BYTES(X) X("val_bpb", e->val.bpb)
 
 typedef struct pl_metrics {
     pl_file file;        /* not open: nothing is written */
@@ -46,6 +50,7 @@ typedef struct pl_metrics {
     pl_tensorboard events;
     pl_thin thin;
     pl_samples samples;
+    pl_step_lines tasks;
     uint64_t evaluated_step; /* whose numbers are there; UINT64_MAX: none's */
     const pl_log *log;
     int in_trouble; /* and it was said */
@@ -54,7 +59,7 @@ typedef struct pl_metrics {
 #define PL_METRICS_CLOSED                                                      \
     {                                                                          \
         .file = PL_FILE_CLOSED, .events = { .file = PL_FILE_CLOSED },          \
-        .samples = PL_SAMPLES_CLOSED                                           \
+        .samples = PL_SAMPLES_CLOSED, .tasks = PL_STEP_LINES_CLOSED            \
     }
 
 /* What a checkpoint knows of the lines before it. */
@@ -65,6 +70,8 @@ typedef struct pl_metrics_past {
     pl_hash_text chain; /* "": it has a copy of every line */
     size_t samples;     /* that its run writes at `step`; its caller says it */
     int sampled;        /* and which are there */
+    size_t tasks;       /* likewise that it asks at `step` */
+    int asked;
 } pl_metrics_past;
 
 /* Opens both: anew where `past` is NULL, else cut to what is past. Lines that
@@ -85,6 +92,10 @@ void pl_metrics_evaluated(pl_metrics *metrics, const pl_eval_event *event);
 void pl_metrics_sampled(pl_metrics *metrics, const char *out_dir,
                         const pl_sample_event *event, char *line);
 
+/* What came of a task. */
+void pl_metrics_asked(pl_metrics *metrics, const char *out_dir,
+                      const pl_task_event *event);
+
 /* Both are where `out_dir` is now: those that aren't there any more (it was
  * removed, or somebody took them) are begun again, as for a run that is resumed
  * at `step`. Allocates nothing. */
@@ -96,16 +107,17 @@ void pl_metrics_sync(pl_metrics *metrics);
 /* The past of a checkpoint at `step`. */
 pl_metrics_past pl_metrics_past_at(const pl_metrics *metrics, uint64_t step);
 
-/* How large the files can be after so many updates, evaluations and texts,
- * whatever the numbers are. */
+/* How large the files can be after so many updates, evaluations, texts and
+ * results of tasks, whatever the numbers are. */
 typedef struct pl_metrics_bytes {
     uint64_t lines;   /* metrics.jsonl */
     uint64_t events;  /* TensorBoard's */
     uint64_t samples; /* samples.jsonl */
+    uint64_t tasks;   /* tasks.jsonl */
     uint64_t copy;    /* a checkpoint's metrics.jsonl */
 } pl_metrics_bytes;
 pl_metrics_bytes pl_metrics_most_bytes(uint64_t updates, uint64_t evals,
-                                       pl_samples_most samples);
+                                       pl_samples_most samples, uint64_t tasks);
 
 /* ---- for metrics_open.c ---- */
 

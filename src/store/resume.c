@@ -219,6 +219,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
     const pl_checkpoint_state *state = &resume->state;
     pl_metrics_past past = state->metrics;
     past.samples = pl_samples_due(run->config, state->step);
+    past.tasks = pl_task_lines_due(run->config, state->step) ? run->tasks : 0;
     pl_status status = pl_checkpoint_load(run, resume->folder, err);
     if (!status && run->purpose == PL_RUN_TRAINS)
         status = pl_metrics_open(&run->metrics, run->config->out_dir,
@@ -230,6 +231,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
     run->skipped = state->skipped;
     run->best_val_loss = state->best_val_loss;
     run->val_loss = state->val_loss;
+    run->val_bpb = state->val_bpb;
     if (run->scaler.adaptive && state->scaler.adaptive)
         run->scaler = state->scaler;
     if (run->purpose == PL_RUN_TRAINS)

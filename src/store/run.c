@@ -14,6 +14,7 @@ pl_run pl_run_make(pl_run_purpose purpose, const pl_config *config,
         .heap = heap,
         .best_val_loss = HUGE_VAL,
         .val_loss = HUGE_VAL,
+        .val_bpb = HUGE_VAL,
         .outdir = { .folder = PL_FILE_CLOSED, .lock = PL_FILE_CLOSED },
         .metrics = PL_METRICS_CLOSED,
     };

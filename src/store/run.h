@@ -48,10 +48,12 @@ typedef struct pl_run {
     uint64_t step;        /* updates done */
     double best_val_loss; /* infinite: none yet */
     double val_loss;      /* at this step; infinite: not evaluated */
+    double val_bpb;       /* likewise, in bits per byte; infinite: unknown */
     pl_scaler scaler;     /* float16's loss scale */
     uint64_t skipped;     /* updates that were not finite */
     pl_outdir outdir;     /* while training */
     pl_metrics metrics;   /* likewise */
+    size_t tasks;         /* that it asks every task_interval updates */
 } pl_run;
 
 /* Nothing is open yet, and no update was done. */

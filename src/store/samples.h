@@ -4,17 +4,14 @@
  *   {"step": 500, "prompt": "Once", "text": " upon a time"}
  *
  * Valid JSON whatever a model writes: bytes that aren't UTF-8 become U+FFFD,
- * and a line that would be too long ends with "cut": true. Only ever appended
- * to, and made with the first line. A resumed run cuts it to what was before
- * its checkpoint. What can't be written is warned of once and left out: no run
- * ends for that. Allocates nothing. */
+ * and a line that would be too long ends with "cut": true. The file is as
+ * step_lines.h says. */
 #ifndef PL_STORE_SAMPLES_H
 #define PL_STORE_SAMPLES_H
 
-#include "base/file.h"
-#include "base/log.h"
 #include "config/config.h"
 #include "store/events.h"
+#include "store/step_lines.h"
 
 #define PL_SAMPLES_NAME "samples.jsonl"
 
@@ -26,37 +23,19 @@ enum {
     PL_SAMPLES_TEXT_BYTES = 32 * 1024,
 };
 
-typedef struct pl_samples {
-    pl_file file;        /* not open: there is none yet */
-    uint64_t good_bytes; /* of it: whole lines */
-    uint64_t step;       /* whose lines are all there; UINT64_MAX: none's */
-    const pl_log *log;
-    int in_trouble; /* and it was said */
-} pl_samples;
+typedef pl_step_lines pl_samples;
 
-#define PL_SAMPLES_CLOSED                                                      \
-    {                                                                          \
-        .file = PL_FILE_CLOSED, .step = UINT64_MAX                             \
-    }
+#define PL_SAMPLES_CLOSED PL_STEP_LINES_CLOSED
 
-/* For a run that goes on at `step`: what is behind it is cut off. So are the
- * lines of the step itself if there are less than `lines` of them, since they
- * are written again. */
+/* Opens it for a run that goes on at `step`, which has `lines` of them. */
 PL_MUST_CHECK pl_status pl_samples_open(pl_samples *samples,
                                         const char *out_dir, uint64_t step,
                                         size_t lines, const pl_log *log,
                                         pl_error *err);
-void pl_samples_close(pl_samples *samples);
 
 /* Appends one; the line is made in `line`, PL_SAMPLES_LINE_BYTES. */
 void pl_samples_add(pl_samples *samples, const char *out_dir,
                     const pl_sample_event *event, char *line);
-
-/* The file is where `out_dir` is now; one that was removed is begun again. */
-void pl_samples_follow(pl_samples *samples, const char *out_dir);
-
-/* Waits until the lines are on the disk. */
-void pl_samples_sync(pl_samples *samples);
 
 /* Whether this config's run writes texts at `step`, and how many. */
 size_t pl_samples_due(const pl_config *config, uint64_t step);

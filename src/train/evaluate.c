@@ -97,9 +97,12 @@ static evaluation begin(pl_session *session, pl_split split,
     };
 }
 
-/* Sums of the means of sequences, and of their squares. */
+/* Sums of the means of sequences, and of their squares; and of the tokens that
+ * stand for any text: their losses, and their bytes. */
 typedef struct sums {
     double means, squares;
+    double nats;
+    uint64_t bytes;
 } sums;
 
 static pl_status add_losses(evaluation *e, size_t rows, sums *to, pl_error *err)
@@ -125,6 +128,44 @@ static pl_status add_losses(evaluation *e, size_t rows, sums *to, pl_error *err)
     return PL_OK;
 }
 
+/* The losses of sequence `sequence`, which is row `row` of the last round,
+ * token by token. Its tokens are read once more: the device's may be gone. */
+static pl_status add_tokens(const evaluation *e, size_t row, uint64_t sequence,
+                            sums *to, pl_error *err)
+{
+    pl_session *session = e->session;
+    const pl_run *run = &session->run;
+    const size_t T = run->gpt.layout.eval_T,
+                 most = PL_RUN_STAGE_BYTES / (sizeof(int32_t) + sizeof(float));
+    int32_t *tokens = (int32_t *)(void *)run->stage;
+    float *losses = (float *)(void *)(run->stage + most * sizeof *tokens);
+    pl_status status = PL_OK;
+    for (size_t at = 0, count; at < T && !status; at += count) {
+        count = T - at < most ? T - at : most;
+        status = pl_batch_read(&run->dataset, &e->key, (uint32_t)sequence, T,
+                               at + 1, count, tokens, err);
+        if (!status)
+            status = pl_device_read(run->device, run->gpt.eval_loss,
+                                    (row * T + at) * sizeof *losses, losses,
+                                    count * sizeof *losses, err);
+        for (size_t i = 0; i < count && !status; i++) {
+            const unsigned bytes = session->token_bytes.of[tokens[i]];
+            to->nats += bytes ? (double)losses[i] : 0.0;
+            to->bytes += bytes;
+        }
+    }
+    return status;
+}
+
+/* What the last round's `rows` sequences add. */
+static pl_status add_round(evaluation *e, size_t rows, sums *to, pl_error *err)
+{
+    pl_status status = add_losses(e, rows, to, err);
+    for (size_t i = 0; i < rows && !status && e->session->token_bytes.of; i++)
+        status = add_tokens(e, i, e->done - rows + i, to, err);
+    return status;
+}
+
 pl_status pl_evaluate(pl_session *session, pl_split split,
                       const pl_eval_watch *watch, pl_eval *result,
                       pl_error *err)
@@ -132,7 +173,7 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
     const pl_gpt *gpt = &session->run.gpt;
     evaluation e = begin(session, split, watch);
     const uint64_t total = e.total;
-    sums all = { 0.0, 0.0 };
+    sums all = { 0 };
 
     while (e.done < total) {
         uint64_t left = total - e.done;
@@ -140,7 +181,7 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
                                                      : gpt->layout.eval_micro;
         pl_status status = run_round(&e, count, err);
         if (!status)
-            status = add_losses(&e, count, &all, err);
+            status = add_round(&e, count, &all, err);
         if (status)
             return status;
     }
@@ -152,5 +193,8 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
                                  : (double)NAN;
     result->sequences = total;
     result->tokens = total * gpt->layout.eval_T;
+    result->bytes = all.bytes;
+    result->bpb = all.bytes ? all.nats / M_LN2 / (double)all.bytes
+                            : (double)NAN;
     return PL_OK;
 }

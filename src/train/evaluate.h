@@ -18,6 +18,9 @@ typedef struct pl_eval_watch {
 
 /* eval_iters batches of eval_batch_size sequences of eval_block_size tokens:
  * a prefix of one list that depends on the seed and the split alone.
+ * Where the tokenizer is known, also bits per byte: the losses of the tokens
+ * that stand for text, in bits, over the bytes of that text. Special tokens
+ * stand for none and are left out on both sides, as in nanochat.
  * PL_E_STOPPED if the watch asked for it: then nothing is known, and nothing
  * has changed. */
 PL_MUST_CHECK pl_status pl_evaluate(pl_session *session, pl_split split,

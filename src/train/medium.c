@@ -11,7 +11,7 @@ pl_outdir_need pl_medium_need(const pl_config *config, const pl_gpt *gpt,
     const pl_metrics_bytes most = pl_checkpoint_metrics_bytes(config);
     return (pl_outdir_need){
         .checkpoint_bytes = pl_checkpoint_bytes(config, gpt, tokenizer_bytes),
-        .metrics_bytes = most.lines + most.events + most.samples +
+        .metrics_bytes = most.lines + most.events + most.samples + most.tasks +
                          PL_NOTES_MOST_BYTES,
     };
 }

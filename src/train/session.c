@@ -153,6 +153,10 @@ pl_status pl_session_open_tokens(pl_session *session, pl_error *err)
         status = pl_tokenizer_write_hf(&session->run.tokenizer,
                                        session->run.heap,
                                        &session->run.hf_tokenizer, err);
+    if (!status)
+        status = pl_token_bytes_make(&session->token_bytes,
+                                     &session->run.tokenizer, session->run.heap,
+                                     err);
     if (status)
         pl_dataset_close(&session->run.dataset);
     session->has_dataset = !status;
@@ -212,7 +216,9 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
     pl_medium medium;
     pl_status status = PL_OK;
     machine.tokenizer_bytes = pl_tokenizer_memory_bytes(
-        &session->run.tokenizer);
+                                  &session->run.tokenizer) +
+                              pl_token_bytes_room(&session->run.tokenizer) +
+                              session->quiz.requests.bytes;
     if (session->run.purpose == PL_RUN_TRAINS)
         status = pl_medium_count(&medium, &machine, session->run.config,
                                  tokenizer_file_bytes(session), err);
@@ -253,6 +259,11 @@ static pl_status open_surroundings(pl_session *session,
         return status;
     if (writes)
         status = pl_prompts_open(&session->prompts, &session->run, err);
+    if (!status && writes)
+        status = pl_session_quiz_open(
+            &session->quiz, config, &session->run.tokenizer,
+            session->run.dataset.folder, session->run.heap, err);
+    session->run.tasks = session->quiz.requests.tasks.count;
     if (!status)
         status = pl_session_check_tokens(session, machine, err);
     /* before the plan, which may fail for this reason */

@@ -9,14 +9,18 @@
 #include "data/batch.h"
 #include "store/run.h"
 #include "train/session_prompts.h"
+#include "train/session_quiz.h"
+#include "train/token_bytes.h"
 
 typedef struct pl_session {
     pl_run run;           /* what a checkpoint keeps of it, and where that is */
     pl_controls controls; /* of the next run: pl_session_run hands them over */
     int has_dataset;
-    pl_prompts prompts;    /* of a training that writes texts on its way */
-    size_t reserve_bytes;  /* what was planned outside the arena */
-    uint64_t files_bytes;  /* and for files in memory, or for requests */
+    pl_token_bytes token_bytes; /* of the data's tokenizer, where known */
+    pl_prompts prompts;         /* of a training that writes texts on its way */
+    pl_session_quiz quiz;       /* and of one that asks tasks */
+    size_t reserve_bytes;       /* what was planned outside the arena */
+    uint64_t files_bytes;       /* and for files in memory, or for requests */
     size_t driver_bytes;   /* the most of the host's memory that a card's driver
                             * had taken when the card was open; else 0 */
     pl_machine machine;    /* its rates are learnt while training */

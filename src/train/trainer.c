@@ -6,6 +6,7 @@
 #include "store/checkpoint.h"
 #include "train/pace.h"
 #include "train/preview.h"
+#include "train/quiz.h"
 #include "train/trainer_looks.h"
 
 #include <math.h>
@@ -279,6 +280,7 @@ static pl_status update_weights(pl_session *session,
     event->diverged = event->skipped && !mended;
     session->run.step++;
     session->run.val_loss = HUGE_VAL;
+    session->run.val_bpb = HUGE_VAL;
     session->run.skipped += outcome.skipped;
     return PL_OK;
 }
@@ -383,6 +385,7 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
         session->run.best_val_loss = event.val.loss;
     session->run.val_loss = isfinite(event.val.loss) ? event.val.loss
                                                      : HUGE_VAL;
+    session->run.val_bpb = isfinite(event.val.bpb) ? event.val.bpb : HUGE_VAL;
     pl_metrics_evaluated(&session->run.metrics, &event);
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);
@@ -402,6 +405,19 @@ static pl_status sample(loop *l, pl_error *err)
                                      .stop = listener->stop };
     return session->run.purpose == PL_RUN_TRAINS
                ? pl_preview_write(session, &watch, err)
+               : PL_OK;
+}
+
+/* Likewise tasks. */
+static pl_status quiz(loop *l, pl_error *err)
+{
+    const pl_listener *listener = l->listener;
+    const pl_quiz_watch watch = { .context = listener->context,
+                                  .progress = listener->asking,
+                                  .asked = listener->asked,
+                                  .stop = listener->stop };
+    return l->session->run.purpose == PL_RUN_TRAINS
+               ? pl_quiz(l->session, &watch, err)
                : PL_OK;
 }
 
@@ -478,6 +494,8 @@ static pl_status run(loop *l, pl_error *err)
         if (is_due(l, seen))
             save_if_possible(l);
         status = sample(l, err);
+        if (!status)
+            status = quiz(l, err);
         if (status)
             return status;
         if (session->run.purpose != PL_RUN_TRAINS ||

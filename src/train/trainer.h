@@ -6,7 +6,7 @@
 #include "train/session.h"
 
 /* What a listener wants. Whatever it is, an evaluation stops where it is, and
- * so does sampling. */
+ * so do sampling and tasks. */
 enum {
     PL_STOP_NOT,
     PL_STOP_AFTER_UPDATE, /* the update that is under way is finished first */
@@ -14,10 +14,10 @@ enum {
                    * the listener's patience */
 };
 
-/* Those that are called within an update, an evaluation or a text (updating,
- * evaluating, sampling, stop) stand between two steps and must leave the
- * session alone. The first two hear of the first step, and of the others now
- * and then. */
+/* Those that are called within an update, an evaluation, a text or a task
+ * (updating, evaluating, sampling, asking, stop) stand between two steps and
+ * must leave the session alone. The first two hear of the first step, and of
+ * the others now and then. */
 typedef struct pl_listener {
     void *context;
     void (*updating)(void *context, const pl_progress *progress);
@@ -30,6 +30,8 @@ typedef struct pl_listener {
     void (*saving)(void *context, uint64_t step);
     void (*sampling)(void *context, const pl_progress *progress);
     void (*sampled)(void *context, const pl_sample_event *event);
+    void (*asking)(void *context, const pl_progress *progress);
+    void (*asked)(void *context, const pl_task_event *event);
     int (*stop)(void *context);
     double patience_seconds; /* with PL_STOP_SOON; 0: none */
 } pl_listener;

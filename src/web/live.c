@@ -84,6 +84,7 @@ static void answer_api(pl_live *live, const pl_http_request *request)
     } lines[] = {
         { "/api/metrics", PL_METRICS_NAME },
         { "/api/samples", PL_SAMPLES_NAME },
+        { "/api/tasks", PL_TASK_LINES_NAME },
         { "/api/warnings", PL_NOTES_WARNINGS },
     };
     const uint64_t run = number(request, "run", 0);

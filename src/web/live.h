@@ -11,6 +11,7 @@
  *   /api/saved        state.json of the newest checkpoint, as it is
  *   /api/metrics      lines of metrics.jsonl
  *   /api/samples      lines of samples.jsonl
+ *   /api/tasks        lines of tasks.jsonl
  *   /api/warnings     lines of warnings.jsonl
  *
  * `run` (from 0) says which run. Lines come from the byte `from` on, or from

@@ -168,6 +168,7 @@ static void put_run(pl_json_text *j, const pl_live_run *run)
     put_progress(j, run);
     put_file(j, run, "metrics", PL_METRICS_NAME);
     put_file(j, run, "samples", PL_SAMPLES_NAME);
+    put_file(j, run, "tasks", PL_TASK_LINES_NAME);
     put_file(j, run, "warnings", PL_NOTES_WARNINGS);
     put_file(j, run, "plan", PL_NOTES_PLAN);
     put_checkpoints(j, run);

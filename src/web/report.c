@@ -41,6 +41,8 @@ static void write_evals(pl_html *h, const pl_run_files *run)
     pl_shell_head(h, "col", "number", "iteration");
     pl_shell_head(h, "col", "number", "train loss");
     pl_shell_head(h, "col", "number", "validation loss");
+    if (run->has_bpb)
+        pl_shell_head(h, "col", "number", "bits per byte");
     pl_html_close(h);
     pl_html_close(h);
     pl_html_open(h, PL_TAG_tbody);
@@ -55,6 +57,9 @@ static void write_evals(pl_html *h, const pl_run_files *run)
         pl_html_put(h, PL_TAG_td, "number", text);
         pl_report_loss(e->val, e->val_error, text);
         pl_html_put(h, PL_TAG_td, "number", text);
+        pl_report_loss(e->bpb, (double)NAN, text);
+        if (run->has_bpb)
+            pl_html_put(h, PL_TAG_td, "number", text);
         pl_html_close(h);
     }
     pl_html_close(h);
@@ -140,6 +145,38 @@ static void write_sample(pl_html *h, const pl_run_sample *sample)
     text_of(h, &sample->text);
     if (sample->is_cut)
         pl_html_text(h, " ...");
+    pl_html_close(h);
+}
+
+static void write_tasks(pl_html *h, const pl_run_files *run)
+{
+    static const char *const heads[] = { "iteration", "items",      "acc",
+                                         "acc_norm",  "perplexity", "centred" };
+    char text[PL_REPORT_TASK_CELLS][PL_REPORT_LOSS_BYTES];
+    if (run->n_tasks == 0)
+        return;
+    pl_html_put(h, PL_TAG_h3, NULL, "What it answers");
+    pl_html_open(h, PL_TAG_table);
+    pl_html_open(h, PL_TAG_thead);
+    pl_html_open(h, PL_TAG_tr);
+    pl_shell_head(h, "col", NULL, "task");
+    for (int i = 0; i < PL_REPORT_TASK_CELLS; i++)
+        pl_shell_head(h, "col", "number", heads[i]);
+    pl_html_close(h);
+    pl_html_close(h);
+    pl_html_open(h, PL_TAG_tbody);
+    for (size_t i = 0; i < run->n_tasks; i++) {
+        pl_report_task(&run->tasks[i], text);
+        pl_html_open(h, PL_TAG_tr);
+        pl_html_open(h, PL_TAG_th);
+        pl_html_attr(h, PL_ATTR_scope, "row");
+        text_of(h, &run->tasks[i].label);
+        pl_html_close(h);
+        for (int k = 0; k < PL_REPORT_TASK_CELLS; k++)
+            pl_html_put(h, PL_TAG_td, "number", text[k]);
+        pl_html_close(h);
+    }
+    pl_html_close(h);
     pl_html_close(h);
 }
 
@@ -328,6 +365,7 @@ static void write_run(pl_html *h, const pl_report *r, size_t at)
         write_evals(h, run);
     }
     write_plan(h, run, at);
+    write_tasks(h, run);
     write_samples(h, run);
     write_config(h, run);
     if (r->count > 1)

@@ -49,7 +49,7 @@ typedef struct pl_report_fact {
     const char *name;
     char text[160];
 } pl_report_fact;
-enum { PL_REPORT_FACTS = 10 };
+enum { PL_REPORT_FACTS = 11 };
 size_t pl_report_facts(const pl_run_files *run,
                        pl_report_fact facts[PL_REPORT_FACTS]);
 
@@ -62,6 +62,12 @@ int pl_report_differs(const pl_report *report, size_t key);
 /* "2.3412 ± 0.0045"; "-": unknown. */
 enum { PL_REPORT_LOSS_BYTES = 64 };
 void pl_report_loss(double loss, double error, char text[PL_REPORT_LOSS_BYTES]);
+
+/* A row of the table of tasks, behind the label: iteration, items, acc,
+ * acc_norm, perplexity, centred. */
+enum { PL_REPORT_TASK_CELLS = 6 };
+void pl_report_task(const pl_run_task *task,
+                    char text[PL_REPORT_TASK_CELLS][PL_REPORT_LOSS_BYTES]);
 
 /* The command that makes the run again, piece by piece: an argument of it, or 0
  * if key number `at` needs none. */

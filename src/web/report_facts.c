@@ -19,6 +19,19 @@ void pl_report_loss(double loss, double error, char text[PL_REPORT_LOSS_BYTES])
         snprintf(text, PL_REPORT_LOSS_BYTES, "%.4f", loss);
 }
 
+void pl_report_task(const pl_run_task *task,
+                    char text[PL_REPORT_TASK_CELLS][PL_REPORT_LOSS_BYTES])
+{
+    snprintf(text[0], PL_REPORT_LOSS_BYTES, "%s",
+             pl_units_count(task->step).text);
+    snprintf(text[1], PL_REPORT_LOSS_BYTES, "%s",
+             pl_units_count(task->items).text);
+    pl_report_loss(task->acc, task->acc_error, text[2]);
+    pl_report_loss(task->acc_norm, task->acc_norm_error, text[3]);
+    pl_report_loss(task->perplexity, (double)NAN, text[4]);
+    pl_report_loss(task->centred, (double)NAN, text[5]);
+}
+
 PL_PRINTF(3, 4)
 static void fact(pl_report_fact **at, const char *name, const char *fmt, ...)
 {
@@ -58,6 +71,8 @@ size_t pl_report_facts(const pl_run_files *run,
         pl_report_loss(run->last.val, run->last.val_error, loss);
         fact(&at, "last validation loss", "%s", loss);
     }
+    if (isfinite(run->last.bpb) && run->has_eval)
+        fact(&at, "last bits per byte", "%.4f", run->last.bpb);
     if (run->parameters)
         fact(&at, "parameters", "%.2f M", (double)run->parameters / 1e6);
     if (run->update_tokens)

@@ -119,7 +119,8 @@ static void write_evals(const page *p, const pl_run_files *run)
     if (run->n_evals == 0)
         return;
     raw(p, "| iteration | train loss | validation loss ");
-    rule(p, 3, "|---:");
+    raw(p, run->has_bpb ? "| bits per byte " : "");
+    rule(p, run->has_bpb ? 4 : 3, "|---:");
     for (size_t i = 0; i < run->n_evals; i++) {
         const pl_run_eval *e = &run->evals[i];
         char text[PL_REPORT_LOSS_BYTES];
@@ -130,6 +131,9 @@ static void write_evals(const page *p, const pl_run_files *run)
         cell(p, text);
         pl_report_loss(e->val, e->val_error, text);
         cell(p, text);
+        pl_report_loss(e->bpb, (double)NAN, text);
+        if (run->has_bpb)
+            cell(p, text);
         raw(p, "|\n");
     }
     raw(p, "\n");
@@ -162,6 +166,24 @@ static void write_plan(const page *p, const pl_run_files *run)
 }
 
 /* Of the newest step. */
+static void write_tasks(const page *p, const pl_run_files *run)
+{
+    char text[PL_REPORT_TASK_CELLS][PL_REPORT_LOSS_BYTES];
+    if (run->n_tasks == 0)
+        return;
+    raw(p, "| task | iteration | items | acc | acc_norm | perplexity | "
+           "centred ");
+    rule(p, PL_REPORT_TASK_CELLS + 1, "|---:");
+    for (size_t i = 0; i < run->n_tasks; i++) {
+        pl_report_task(&run->tasks[i], text);
+        cell_bytes(p, &run->tasks[i].label);
+        for (int k = 0; k < PL_REPORT_TASK_CELLS; k++)
+            cell(p, text[k]);
+        raw(p, "|\n");
+    }
+    raw(p, "\n");
+}
+
 static void write_samples(const page *p, const pl_run_files *run)
 {
     if (run->n_samples == 0)
@@ -245,6 +267,7 @@ static void write_run(const page *p, const pl_report *r, size_t at,
         picture(p, prefix, name, "What takes what");
     }
     write_plan(p, run);
+    write_tasks(p, run);
     write_samples(p, run);
     write_config(p, run);
 }

@@ -129,11 +129,13 @@ static void take_eval(pl_run_files *run, const char *line, uint64_t step)
         .val = number_of(line, "\"val_loss\": "),
         .train_error = number_of(line, "\"train_error\": "),
         .val_error = number_of(line, "\"val_error\": "),
+        .bpb = number_of(line, "\"val_bpb\": "),
     };
     if (!run->has_eval || eval.val < run->best.val || isnan(run->best.val))
         run->best = eval;
     run->last = eval;
     run->has_eval = 1;
+    run->has_bpb |= isfinite(eval.bpb);
     if (run->n_evals == PL_RUN_EVALS) {
         for (size_t i = 0; i < PL_RUN_EVALS / 2; i++)
             run->evals[i] = run->evals[2 * i];

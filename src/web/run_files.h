@@ -1,6 +1,6 @@
 /* run_files.h: a run, read from the files in its folder: metrics.jsonl,
- * samples.jsonl, plan.json, progress.json, warnings.jsonl and the newest
- * checkpoint's state.json. Any of them may be missing but the first.
+ * samples.jsonl, tasks.jsonl, plan.json, progress.json, warnings.jsonl and the
+ * newest checkpoint's state.json. Any of them may be missing but the first.
  *
  * Bounded, however long the run is: updates are gathered in buckets, of which
  * two become one whenever there would be too many; of evaluations every second
@@ -19,6 +19,7 @@ enum {
     PL_RUN_SKIPPED = 256,
     PL_RUN_SAMPLES = 64,
     PL_RUN_WARNINGS = 32,
+    PL_RUN_TASKS = 64,
     PL_RUN_KEYS = 256,
     PL_RUN_HELD = 4, /* train, eval, sample, save */
 };
@@ -40,6 +41,7 @@ typedef struct pl_run_bucket {
 typedef struct pl_run_eval {
     uint64_t step;
     double train, val, train_error, val_error;
+    double bpb; /* bits per byte of the validation data */
 } pl_run_eval;
 
 /* Texts of a run; as they are, perhaps with a zero inside. */
@@ -54,6 +56,13 @@ typedef struct pl_run_sample {
     int is_cut;
 } pl_run_sample;
 
+/* What a task said last. NaN: unknown. */
+typedef struct pl_run_task {
+    pl_run_text label;
+    uint64_t step, items;
+    double acc, acc_error, acc_norm, acc_norm_error, perplexity, centred;
+} pl_run_task;
+
 typedef struct pl_run_key {
     pl_run_text name, value, from;
 } pl_run_key;
@@ -67,7 +76,7 @@ typedef struct pl_run_files {
     size_t n_evals;
     uint64_t evals_every;   /* of those there were, so many became one */
     pl_run_eval best, last; /* by validation loss; the latest */
-    int has_eval;
+    int has_eval, has_bpb;
     uint64_t evaluated, updates, lines_lost;
     uint64_t next_step; /* behind the last update */
     pl_run_sum loss, step_ms;
@@ -78,6 +87,9 @@ typedef struct pl_run_files {
     pl_run_sample samples[PL_RUN_SAMPLES]; /* the last, in order */
     size_t n_samples;
     uint64_t all_samples;
+    pl_run_task tasks[PL_RUN_TASKS]; /* as they came first */
+    size_t n_tasks;
+    uint64_t all_tasks;
     pl_run_text warnings[PL_RUN_WARNINGS];
     size_t n_warnings;
     uint64_t all_warnings;

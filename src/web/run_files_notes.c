@@ -6,6 +6,7 @@
 #include "store/notes.h"
 #include "store/outdir.h"
 #include "store/samples.h"
+#include "store/task_lines.h"
 #include "web/run_files_parts.h"
 
 #include <stdio.h>
@@ -323,6 +324,47 @@ static pl_status take_sample(pl_run_files *run, const json_t *root,
     return status;
 }
 
+static double real(const json_t *root, const char *key)
+{
+    const json_t *value = json_object_get(root, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/* The place of a task: a later line of it takes the place of an earlier one. */
+static pl_run_task *place_of(pl_run_files *run, const json_t *label)
+{
+    size_t i = 0;
+    while (i < run->n_tasks &&
+           (run->tasks[i].label.bytes != json_string_length(label) ||
+            memcmp(run->tasks[i].label.text, json_string_value(label),
+                   run->tasks[i].label.bytes) != 0))
+        i++;
+    return i < PL_RUN_TASKS ? &run->tasks[i] : NULL;
+}
+
+static pl_status take_task(pl_run_files *run, const json_t *root, pl_heap *heap,
+                           pl_error *err)
+{
+    const json_t *label = json_object_get(root, "task");
+    pl_run_task *task = json_is_string(label) ? place_of(run, label) : NULL;
+    pl_status status = PL_OK;
+    if (!task)
+        return PL_OK;
+    if (task == &run->tasks[run->n_tasks]) {
+        status = keep(&task->label, label, heap, err);
+        run->n_tasks += !status;
+    }
+    task->step = whole(root, "step");
+    task->items = whole(root, "items");
+    task->acc = real(root, "acc");
+    task->acc_error = real(root, "acc_stderr");
+    task->acc_norm = real(root, "acc_norm");
+    task->acc_norm_error = real(root, "acc_norm_stderr");
+    task->perplexity = real(root, "perplexity");
+    task->centred = real(root, "centred");
+    return status;
+}
+
 static pl_status take_warning(pl_run_files *run, const json_t *root,
                               pl_heap *heap, pl_error *err)
 {
@@ -336,6 +378,9 @@ pl_status pl_run_files_texts(pl_run_files *run, pl_heap *heap, pl_error *err)
 {
     pl_status status = take_last(run, PL_SAMPLES_NAME, PL_RUN_SAMPLES,
                                  &run->all_samples, take_sample, heap, err);
+    if (!status)
+        status = take_last(run, PL_TASK_LINES_NAME, PL_RUN_TASKS,
+                           &run->all_tasks, take_task, heap, err);
     if (!status)
         status = take_last(run, PL_NOTES_WARNINGS, PL_RUN_WARNINGS,
                            &run->all_warnings, take_warning, heap, err);

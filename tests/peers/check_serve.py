@@ -3,7 +3,6 @@ probabilities are those of transformers; lm-eval finds the same scores through
 serve (local-completions) as through transformers (hf) in the same folder, on
 tasks that are made here."""
 
-import contextlib
 import json
 import math
 import os
@@ -24,7 +23,7 @@ import transformers
 from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from common import PLIMSOLL, WORK, checkpoint, path, require
+from common import PLIMSOLL, WORK, checkpoint, path, quiet, require
 
 MODEL = "pairs"
 CONTEXT = 128
@@ -194,22 +193,6 @@ metric_list:
   - metric: byte_perplexity
   - metric: bits_per_byte
 """)
-
-
-@contextlib.contextmanager
-def quiet():
-    """What lm-eval says of its progress goes to a file, which an error shows."""
-    log, kept = open(path("lm_eval.log"), "w+"), os.dup(2)
-    os.dup2(log.fileno(), 2)
-    try:
-        yield
-    except BaseException:
-        os.write(kept, open(log.name, "rb").read()[-4000:])
-        raise
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        log.close()
 
 
 def evaluate(tasks, model, arguments, batch_size):

@@ -8,6 +8,7 @@ with $PLIMSOLL the program and $WRITE_EVENTS a writer of event files. A check
 prints what it compared and ends with an exception where something differs.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -68,3 +69,19 @@ def weights(folder):
     loaded = load_file(os.path.join(folder, "model.safetensors"))
     return {name: array.T if is_product(name) else array
             for name, array in loaded.items()}
+
+
+@contextlib.contextmanager
+def quiet():
+    """What lm-eval says of its progress goes to a file, which an error shows."""
+    log, kept = open(path("lm_eval.log"), "w+"), os.dup(2)
+    os.dup2(log.fileno(), 2)
+    try:
+        yield
+    except BaseException:
+        os.write(kept, open(log.name, "rb").read()[-4000:])
+        raise
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        log.close()

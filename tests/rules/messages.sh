@@ -33,6 +33,7 @@ BEGIN {
     call["pl_fail"] = call["pl_fail_in"] = call["pl_log_say"] = 3
     call["pl_lexer_fail"] = 4
     call["pl_thrift_fail"] = call["wrong"] = 2
+    call["pl_task_wrong"] = 4
     raw_amount = "%[-+ #0-9.*]*(hh?|ll?|z|j|PRI)?[diufeg](64|32)? ?" \
                  "([kMGTPE]?i?B|([a-z]*[ -])?[a-z]*bytes?)([^A-Za-z]|$)"
 }

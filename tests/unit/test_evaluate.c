@@ -116,6 +116,86 @@ static void the_standard_error_is_that_of_the_sequences(void **state)
     assert_true(fabs(last.standard_error - sqrt(squares / (N - 1) / N)) < 1e-9);
 }
 
+/* ---- bits per byte ---- */
+
+enum { V = 61 };
+
+/* As evaluate_with, with tokens that stand for so many bytes. */
+static pl_eval evaluate_bytes(const char *setting, const char *other,
+                              const uint16_t *bytes)
+{
+    tiny_run run;
+    pl_eval result;
+    pl_error err = { 0 };
+    tiny_run_make(&run);
+    tiny_run_set(&run, setting);
+    tiny_run_set(&run, other);
+    tiny_run_open(&run);
+    tiny_run_train(&run, 3);
+    run.session.token_bytes = (pl_token_bytes){ .of = bytes, .count = V };
+    if (pl_evaluate(&run.session, PL_SPLIT_VAL, NULL, &result, &err))
+        fail_msg("%s", err.text);
+    tiny_run_remove(&run);
+    return result;
+}
+
+static void without_a_tokenizer_bits_per_byte_are_unknown(void **state)
+{
+    (void)state;
+    pl_eval result = evaluate_bytes("--eval_iters=3", "--eval_batch_size=2",
+                                    NULL);
+    assert_int_equal(result.bytes, 0);
+    assert_true(isnan(result.bpb));
+}
+
+static void with_one_byte_per_token_bits_per_byte_are_the_loss(void **state)
+{
+    (void)state;
+    uint16_t ones[V], threes[V];
+    for (int i = 0; i < V; i++) {
+        ones[i] = 1;
+        threes[i] = 3;
+    }
+    pl_eval one = evaluate_bytes("--eval_iters=3", "--eval_batch_size=2", ones),
+            three = evaluate_bytes("--eval_iters=3", "--eval_batch_size=2",
+                                   threes);
+    assert_int_equal(one.bytes, one.tokens);
+    assert_true(fabs(one.bpb * M_LN2 - one.loss) < 1e-6);
+    assert_int_equal(three.bytes, 3 * three.tokens);
+    assert_true(fabs(3.0 * three.bpb - one.bpb) < 1e-12);
+}
+
+/* What two halves of the vocabulary leave out, the other has. */
+static void tokens_without_bytes_are_left_out(void **state)
+{
+    (void)state;
+    uint16_t even[V], odd[V];
+    for (int i = 0; i < V; i++) {
+        even[i] = i % 2 ? 0 : 2;
+        odd[i] = i % 2 ? 5 : 0;
+    }
+    pl_eval a = evaluate_bytes("--eval_iters=3", "--eval_batch_size=2", even),
+            b = evaluate_bytes("--eval_iters=3", "--eval_batch_size=2", odd);
+    assert_int_equal(a.bytes / 2 + b.bytes / 5, a.tokens);
+    assert_true(a.bytes > 0 && b.bytes > 0);
+    const double bits = a.bpb * (double)a.bytes + b.bpb * (double)b.bytes;
+    assert_true(fabs(bits * M_LN2 / (double)a.tokens - a.loss) < 1e-6);
+}
+
+static void bits_per_byte_dont_depend_on_how_sequences_are_batched(void **state)
+{
+    (void)state;
+    uint16_t bytes[V];
+    for (int i = 0; i < V; i++)
+        bytes[i] = (uint16_t)(i % 4);
+    pl_eval wide = evaluate_bytes("--eval_batch_size=6", "--eval_iters=2",
+                                  bytes),
+            odd = evaluate_bytes("--eval_batch_size=4", "--eval_iters=3",
+                                 bytes);
+    assert_int_equal(wide.bytes, odd.bytes);
+    assert_memory_equal(&wide.bpb, &odd.bpb, sizeof wide.bpb);
+}
+
 static int at_once(void *context)
 {
     (void)context;
@@ -206,6 +286,11 @@ int main(void)
         cmocka_unit_test(a_shorter_context_is_another_number_over_fewer_tokens),
         cmocka_unit_test(evaluation_uses_no_dropout_and_changes_nothing),
         cmocka_unit_test(the_standard_error_is_that_of_the_sequences),
+        cmocka_unit_test(without_a_tokenizer_bits_per_byte_are_unknown),
+        cmocka_unit_test(with_one_byte_per_token_bits_per_byte_are_the_loss),
+        cmocka_unit_test(tokens_without_bytes_are_left_out),
+        cmocka_unit_test(
+            bits_per_byte_dont_depend_on_how_sequences_are_batched),
         cmocka_unit_test(an_evaluation_can_be_stopped),
         cmocka_unit_test(a_model_alone_gives_the_same_number_in_less_memory),
     };

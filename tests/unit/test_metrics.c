@@ -105,6 +105,23 @@ static void assert_holds(const char *want)
     "{\"step\": " step ", \"train_loss\": 1.5, \"val_loss\": 1.75, "           \
     "\"train_error\": 0.25, \"val_error\": null}\n"
 
+static void bits_per_byte_are_there_where_bytes_are_known(void **state)
+{
+    (void)state;
+    const pl_eval_event e = {
+        .step = 3,
+        .train = { .loss = 1.5, .standard_error = 0.25 },
+        .val = { .loss = 1.75, .standard_error = 0.25, .bytes = 10, .bpb = 0.5 }
+    };
+    pl_metrics m;
+    open_at(&m, anew, NULL);
+    pl_metrics_evaluated(&m, &e);
+    pl_metrics_close(&m);
+    assert_holds("{\"step\": 3, \"train_loss\": 1.5, \"val_loss\": 1.75, "
+                 "\"train_error\": 0.25, \"val_error\": 0.25, \"val_bpb\": "
+                 "0.5}\n");
+}
+
 static void there_is_a_line_for_every_event(void **state)
 {
     (void)state;
@@ -411,22 +428,25 @@ static void files_are_never_larger_than_was_said(void **state)
                                 .skipped = -2147483647,
                                 .arithmetic = -2147483647,
                                 .loss_scale = wide };
-    const pl_eval_event e = { .step = 4294967295u,
-                              .train = { .loss = wide, .standard_error = wide },
-                              .val = { .loss = wide, .standard_error = wide } };
+    const pl_eval_event e = {
+        .step = 4294967295u,
+        .train = { .loss = wide, .standard_error = wide },
+        .val = { .loss = wide, .standard_error = wide, .bytes = 1, .bpb = wide }
+    };
     pl_metrics m;
     open_at(&m, anew, NULL);
     pl_metrics_evaluated(&m, &e);
     pl_metrics_updated(&m, &u);
-    pl_metrics_bytes most = pl_metrics_most_bytes(1, 1, (pl_samples_most){ 0 });
+    pl_metrics_bytes most = pl_metrics_most_bytes(1, 1, (pl_samples_most){ 0 },
+                                                  0);
     assert_in_range(file_bytes(PL_METRICS_NAME), most.lines - 40, most.lines);
     assert_in_range(file_bytes(PL_TENSORBOARD_NAME), most.events - 100,
                     most.events);
     assert_in_range(m.thin.used, 1, most.copy);
     pl_metrics_close(&m);
-    assert_true(
-        pl_metrics_most_bytes(4294967295u, 4294967295u, (pl_samples_most){ 0 })
-            .copy <= 1024 * 1024);
+    assert_true(pl_metrics_most_bytes(4294967295u, 4294967295u,
+                                      (pl_samples_most){ 0 }, 0)
+                    .copy <= 1024 * 1024);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -434,6 +454,7 @@ static void files_are_never_larger_than_was_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(bits_per_byte_are_there_where_bytes_are_known),
         TEST(there_is_a_line_for_every_event),
         TEST(a_resumed_run_goes_on_where_its_checkpoint_was),
         TEST(what_is_missing_is_said_and_half_a_line_goes),

@@ -62,7 +62,7 @@ static void a_line_is_json_whatever_a_model_writes(void **state)
     const pl_sample_event event = event_of(7, 0, 1, text, sizeof text - 1);
     (void)state;
     pl_samples_add(&samples, s.folder, &event, memory);
-    pl_samples_close(&samples);
+    pl_step_lines_close(&samples);
     const char *line = file_text(&s, &heap);
     assert_int_equal(strcspn(line, "\n"), strlen(line) - 1);
     for (const char *c = line; *c; c++)
@@ -95,7 +95,7 @@ static void a_line_that_is_too_long_is_cut_and_says_so(void **state)
         memcpy(text + i, "\xc3\xa9", 2);
     pl_sample_event event = event_of(INT64_MAX, 0, 1, text, sizeof text);
     pl_samples_add(&samples, s.folder, &event, memory);
-    pl_samples_close(&samples);
+    pl_step_lines_close(&samples);
     const char *line = file_text(&s, &heap);
     assert_true(strlen(line) <= event.line_bytes);
     assert_int_equal(pl_json_parse(line, strlen(line), "line", &root, &err),
@@ -118,12 +118,12 @@ static size_t lines_after(uint64_t step, size_t lines, uint64_t *whole)
     for (uint64_t at = 10; at <= 30; at += 10)
         for (size_t i = 0; i < 2; i++)
             add(&samples, &s, at, i, 2);
-    pl_samples_close(&samples);
+    pl_step_lines_close(&samples);
     assert_int_equal(
         pl_samples_open(&samples, s.folder, step, lines, NULL, &err), PL_OK);
     *whole = samples.step;
     add(&samples, &s, 99, 0, 1);
-    pl_samples_close(&samples);
+    pl_step_lines_close(&samples);
     for (const char *c = file_text(&s, &heap); *c; c++)
         count += *c == '\n';
     pl_heap_close(&heap);
@@ -165,11 +165,11 @@ static void what_is_torn_or_none_of_ours_is_cut_off(void **state)
         assert_int_equal(
             pl_file_append(&samples.file, tails[i], strlen(tails[i]), &err),
             PL_OK);
-        pl_samples_close(&samples);
+        pl_step_lines_close(&samples);
         assert_int_equal(pl_samples_open(&samples, s.folder, 50, 0, NULL, &err),
                          PL_OK);
         assert_int_equal(pl_file_size(&samples.file), good);
-        pl_samples_close(&samples);
+        pl_step_lines_close(&samples);
         scratch_close(&s);
     }
 }

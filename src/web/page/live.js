@@ -6,7 +6,8 @@ import { followAll } from "./live_data.js";
 import { Chart } from "./live_chart.js";
 import { spikes } from "./live_scale.js";
 import { drawLine } from "./live_line.js";
-import { drawNow, drawSamples, drawConfig, drawDiffer, drawWarnings, phaseOf }
+import { drawNow, drawTasks, drawSamples, drawConfig, drawDiffer, drawWarnings,
+  phaseOf }
   from "./live_panels.js";
 
 const byId = (id) => document.getElementById(id);
@@ -198,6 +199,7 @@ function drawPanels() {
   drawNow(byId("now"), run);
   drawLineOf(run);
   drawDiffer(byId("differ"), runs);
+  drawTasks(byId("tasks"), run);
   drawSamples(byId("samples"), run);
   drawConfig(byId("config"), runs, run);
   drawWarnings(byId("warnings"), run);

@@ -43,6 +43,8 @@ export class Run {
     this.samples = [];
     this.samplesNext = -1;
     this.samplesFile = null;
+    this.tasks = [];
+    this.tasksNext = 0;
     this.forget();
   }
 
@@ -87,6 +89,7 @@ export class Run {
     await this.followPlan();
     await this.followMetrics();
     await this.followSamples();
+    await this.followTasks();
     await this.followWarnings();
   }
 
@@ -157,6 +160,7 @@ export class Run {
       step: line.step,
       train: number(line.train_loss), trainError: number(line.train_error),
       val: number(line.val_loss), valError: number(line.val_error),
+      bpb: number(line.val_bpb),
     });
   }
 
@@ -181,6 +185,17 @@ export class Run {
       .slice(-MOST_SAMPLES);
     this.samplesFile = head.file;
     this.samplesNext = head.next;
+    this.version++;
+  }
+
+  // The last results are enough: how tasks went before is TensorBoard's.
+  async followTasks() {
+    const bytes = this.state.tasks ? this.state.tasks.bytes : 0;
+    if (bytes === this.tasksNext) return;
+    const { head, lines } = parseLines(await ask("/api/tasks?run=" +
+      this.index + "&tail=200000"));
+    this.tasks = lines.filter((line) => isNumber(line.step));
+    this.tasksNext = head.next || 0;
     this.version++;
   }
 

@@ -88,6 +88,8 @@ function tiles(run, progress) {
       loss(last.valError) + " at " + whole(last.step) : "none yet"),
     tile("best", best ? loss(best.val) : "–", best ? "at step " +
       whole(best.step) : ""),
+    ...(last && isNumber(last.bpb) ? [tile("bits per byte", loss(last.bpb),
+      "of the validation data")] : []),
     tile("tokens/s", count(speed), count(run.tokensOf(lastOf(u.step) + 1)) +
       " so far"),
     tile("share of the peak", percent(progress.mfu),
@@ -100,6 +102,32 @@ function tiles(run, progress) {
       isNumber(run.plan.budget_bytes) ? "of " + bytes(run.plan.budget_bytes) :
       ""),
   ];
+}
+
+// ---- tasks ----
+
+// Each task as it was asked last, and the time before.
+export function drawTasks(section, run) {
+  const title = section.querySelector("h2");
+  const found = new Map();
+  section.hidden = !run.tasks.length;
+  for (const line of run.tasks) {
+    const name = String(line.task);
+    const before = found.get(name);
+    found.set(name, { line, before: before && before.line.step < line.step ?
+      before.line : before && before.before });
+  }
+  const heads = ["task", "step", "acc", "±", "acc_norm", "perplexity",
+    "centred", "before"];
+  const rows = [...found.entries()].map(([name, { line, before }]) =>
+    el("tr", {}, el("th", { scope: "row" }, shown(name)),
+      ...[whole(line.step), loss(line.acc), loss(line.acc_stderr),
+        loss(line.acc_norm), loss(line.perplexity), loss(line.centred),
+        before ? loss(before.acc) : "–"].map((text) =>
+        el("td", { class: "number" }, text))));
+  section.replaceChildren(title, el("table", { class: "tasks" },
+    el("thead", {}, el("tr", {}, ...heads.map((text) =>
+      el("th", { scope: "col" }, text)))), el("tbody", {}, ...rows)));
 }
 
 // ---- samples ----
