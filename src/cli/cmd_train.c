@@ -365,13 +365,12 @@ const pl_command pl_command_eval = {
             "Hugging Face keeps it.\n\n"
             "--task=FILE.jsonl, which may stand repeatedly and name folders, "
             "puts tasks to it\ninstead: multiple choice, schema and "
-            "language-model tasks, with --shots=N examples.\n\n"
+            "language-model tasks, with examples before\neach (--shots=5). "
+            "--json prints the results for scripts, and --items=FILE writes\n"
+            "what is found for each item, as lines of JSON.\n\n"
             "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n"
             "  plimsoll eval out --task=hellaswag.jsonl --shots=5\n"
-            "  plimsoll eval out --task=core --task_limit=500 --json\n\n"
-            "  --task=FILE    a file of tasks, or a folder with some\n"
-            "  --json         their results, for scripts\n"
-            "  --items=FILE   what is found for each item, as lines of JSON\n",
+            "  plimsoll eval out --task=core --task_limit=500 --json\n",
     .keys = PL_FOR_TRAIN,
     .model = PL_MODEL_JUDGED,
     .reads_configs = 1,
