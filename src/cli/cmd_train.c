@@ -365,9 +365,10 @@ const pl_command pl_command_eval = {
             "Hugging Face keeps it.\n\n"
             "--task=FILE.jsonl, which may stand repeatedly and name folders, "
             "puts tasks to it\ninstead: multiple choice, schema and "
-            "language-model tasks, with examples before\neach (--shots=5). "
-            "--json prints the results for scripts, and --items=FILE writes\n"
-            "what is found for each item, as lines of JSON.\n\n"
+            "language-model tasks, with --shots=N of\nthem as examples.\n\n"
+            "  --json    what is found for tasks, for scripts\n"
+            "  --items   what is found for each item, to FILE, as lines of "
+            "JSON\n\n"
             "  plimsoll eval out --eval_iters=500 --eval_batch_size=4\n"
             "  plimsoll eval out --task=hellaswag.jsonl --shots=5\n"
             "  plimsoll eval out --task=core --task_limit=500 --json\n",

@@ -83,7 +83,7 @@ static void a_card_without_double_has_them_too(void **state)
     seen all = { 0 };
     (void)state;
     if (is_cuda())
-        return; /* all of CUDA's have it */
+        return;              /* all of CUDA's have it */
     run("soft,blind", &all); /* the accesses are the same */
     if (all.different)
         fail_msg("%s: %zu bytes differ", all.text, all.different);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Models of other families than GPT-2: defaults that a key sets, files in others'
-# names, runs that go on as themselves, and what can't be.
+# Models of other families than GPT-2: defaults that a key sets, files in the
+# names of others, runs that go on as themselves, and what can't be.
 set -eu
 . tests/support/cli.sh
 cd "$TMP_DIR"
@@ -34,7 +34,8 @@ for family in llama qwen3; do
         --grad_checkpoint=3 --threads=1
     expect 0 "$PLIMSOLL" train --resume $family --max_iters=6
     for file in model optimizer; do
-        cmp $family/latest/$file.safetensors whole-$family/latest/$file.safetensors
+        cmp $family/latest/$file.safetensors \
+            whole-$family/latest/$file.safetensors
     done
     expect 0 "${train[@]}" --init_from=$family/latest --out_dir=on-$family \
         --max_iters=0
@@ -55,7 +56,8 @@ says "family llama has no mlp = 'relu2': only Plimsoll loads this one"
 expect 0 "$PLIMSOLL" inspect odd/latest/model.safetensors
 says 'mlp\.up_proj\.weight'
 says_not 'gate'
-expect 0 "${train[@]}" --out_dir=mixed --position=rope --qk_norm=True --max_iters=2
+expect 0 "${train[@]}" --out_dir=mixed --position=rope --qk_norm=True \
+    --max_iters=2
 says "family gpt2 has no position = 'rope'"
 expect 0 "$PLIMSOLL" inspect mixed
 says 'transformer\.h\.0\.attn\.q_norm\.weight'

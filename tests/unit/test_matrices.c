@@ -14,6 +14,8 @@ static const pl_shape shape = { .L = 2,
                                 .C = 8,
                                 .V = 11,
                                 .T = 4,
+                                .KV = 3,
+                                .F = 32,
                                 .A = 15,
                                 .bias = PL_BIAS_ALL };
 
