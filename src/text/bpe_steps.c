@@ -94,7 +94,8 @@ static pl_pattern pattern_of(json_t *step)
     int inverted = is_on(step, "invert");
     /* Each pattern matches all of a text, so that keeping the matches alone is
      * the same. */
-    if (strcmp(text_of(step, "behavior"), inverted ? "Removed" : "Isolated"))
+    if (strcmp(text_of(step, "behavior"), inverted ? "Removed" : "Isolated") !=
+        0)
         return PL_PATTERN_COUNT;
     for (size_t i = 0; i < sizeof gpt2_regexes / sizeof *gpt2_regexes; i++)
         if (strcmp(regex, gpt2_regexes[i]) == 0)
