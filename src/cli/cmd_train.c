@@ -316,6 +316,44 @@ static pl_status evaluate(const pl_config *config, const char *folder,
 
 enum { FLAG_JSON = 2, ITEMS_AT = 2 };
 
+/* The tasks that this call names, by --task or by the key that a training has
+ * for them. */
+static pl_status name_tasks(pl_eval_tasks_wish *wish, const pl_cli_args *args,
+                            pl_heap *heap, pl_error *err)
+{
+    const pl_texts *tasks = &args->config.tasks;
+    const char **paths;
+    wish->paths = args->listed;
+    wish->count = args->listed_count;
+    if (wish->count ||
+        args->config.origin[PL_KEY_tasks].source != PL_FROM_COMMAND_LINE)
+        return PL_OK;
+    pl_status status = pl_heap_take(heap, &paths, tasks->count, sizeof *paths,
+                                    err);
+    for (size_t i = 0; i < tasks->count && !status; i++)
+        paths[i] = pl_texts_at(tasks, i);
+    wish->paths = paths;
+    wish->count = tasks->count;
+    return status;
+}
+
+static pl_status judge(const pl_cli_args *args, pl_config *config,
+                       const char *folder, pl_heap *heap, pl_error *err)
+{
+    pl_eval_tasks_wish tasks = { .json = (args->flags & FLAG_JSON) != 0,
+                                 .items = args->flag_values[ITEMS_AT] };
+    pl_status status = name_tasks(&tasks, args, heap, err);
+    if (status)
+        return status;
+    if (tasks.count)
+        return pl_eval_tasks(config, folder, &tasks, heap, err);
+    if (tasks.json || tasks.items)
+        return pl_fail(err, PL_E_USAGE,
+                       "--json and --items are for tasks: name one, "
+                       "--task=FILE");
+    return evaluate(config, folder, heap, err);
+}
+
 /* A checkpoint knows what it was trained with; any other model says only what
  * it is. */
 static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
@@ -339,17 +377,7 @@ static pl_status run_eval(pl_cli_args *args, pl_heap *heap, pl_error *err)
     status = pl_config_check(config, err);
     if (status)
         return status;
-    const pl_eval_tasks_wish tasks = { .paths = args->listed,
-                                       .count = args->listed_count,
-                                       .json = (args->flags & FLAG_JSON) != 0,
-                                       .items = args->flag_values[ITEMS_AT] };
-    if (tasks.count)
-        return pl_eval_tasks(config, folder, &tasks, heap, err);
-    if (tasks.json || tasks.items)
-        return pl_fail(err, PL_E_USAGE,
-                       "--json and --items are for tasks: name one, "
-                       "--task=FILE");
-    return evaluate(config, folder, heap, err);
+    return judge(args, config, folder, heap, err);
 }
 
 static const char *const eval_flags[] = { "--task=FILE...", "--json",

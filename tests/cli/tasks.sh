@@ -96,6 +96,9 @@ says '^word +9  '
 says '^mean of the centred accuracies, as CORE has it: .* \(2 tasks\)'
 says '^peak memory: .* of the .* that were planned'
 
+expect 0 "$PLIMSOLL" eval with --tasks=tasks/word.jsonl --shots=0
+says '^task word: LAMBADA'
+
 # ---- stops ----
 
 again=("${run[@]}" "${keys[@]}" --dataset=cats --out_dir=again
