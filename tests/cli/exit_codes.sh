@@ -25,7 +25,7 @@ printf '{"text": "a"}\n' >docs.jsonl
 cp data/cats/* data/broken
 : >data/broken/train.bin
 cp -r model-folder other-model
-sed -i 's/"gpt2"/"llama"/' other-model/config.json
+sed -i 's/"gpt2"/"gemma3"/' other-model/config.json
 cp -r model-folder broken-model
 sed -i 's/"n_embd"/"no_embd"/' broken-model/config.json
 
