@@ -333,13 +333,16 @@ static pl_status read_tokens(pl_bpe_draft *draft, names *n, pl_error *err)
         status = next_text(&n->texts, name, sizeof name, &bytes, err);
         if (status || type == TOKEN_UNUSED)
             continue;
-        if (type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED)
+        if (type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED) {
             status = pl_bpe_draft_add(
                 draft, (int64_t)id, name, bytes,
                 type == TOKEN_CONTROL ? PL_BPE_SPECIAL : PL_BPE_ADDED, err);
-        else
-            status = pl_bpe_json_token(draft, (int64_t)id, name,
-                                       PL_BPE_ORDINARY, err);
+            if (!status)
+                pl_bpe_json_merged(draft, (int64_t)id);
+            continue;
+        }
+        status = pl_bpe_json_token(draft, (int64_t)id, name, PL_BPE_ORDINARY,
+                                   err);
     }
     return status;
 }

@@ -85,7 +85,7 @@ static pl_status add_bytes(pl_bpe *bpe, const pl_bpe_parts *parts,
     for (int32_t id = 0; id < parts->vocab_size; id++) {
         const pl_bpe_entry *entry = &parts->entries[id];
         bpe->rank_of[id] = PL_BPE_NONE;
-        if (entry->kind == PL_BPE_ORDINARY && entry->length == 1)
+        if (pl_bpe_is_merged(entry) && entry->length == 1)
             id_of[(unsigned char)parts->text[entry->offset]] = id;
     }
     for (unsigned b = 0; b < PL_BPE_BYTES; b++) {
@@ -121,8 +121,8 @@ static pl_status check_merge(const pl_bpe_parts *parts, size_t place,
     const pl_bpe_entry *left = &parts->entries[merge->left];
     const pl_bpe_entry *right = &parts->entries[merge->right];
     const pl_bpe_entry *made = &parts->entries[merge->made];
-    if (left->kind == PL_BPE_ORDINARY && right->kind == PL_BPE_ORDINARY &&
-        made->kind == PL_BPE_ORDINARY &&
+    if (pl_bpe_is_merged(left) && pl_bpe_is_merged(right) &&
+        pl_bpe_is_merged(made) &&
         left->length + right->length == made->length &&
         memcmp(parts->text + made->offset, parts->text + left->offset,
                left->length) == 0 &&
@@ -337,7 +337,7 @@ static int comes_before(const pl_bpe *bpe, int32_t a, int32_t b)
 static int is_of(const pl_bpe *bpe, int32_t id, pl_bpe_look look)
 {
     return pl_bpe_is_added(bpe->entries[id].kind) &&
-           bpe->entries[id].look == look;
+           pl_bpe_look_of(&bpe->entries[id]) == look;
 }
 
 static pl_status list_added(pl_bpe *bpe, pl_bpe_look look, const char *name,

@@ -48,7 +48,7 @@ static pl_status check_model(json_t *model, const char *name, pl_error *err)
                        "%s: the model is of type \"%.40s\"; only BPE is "
                        "supported",
                        name, text_of(model, "type"));
-    if (json_is_number(dropout) && json_number_value(dropout) > 0)
+    if (dropout && !json_is_null(dropout))
         return refuse(name, "dropout", "is set", err);
     if (!is_empty(json_object_get(model, "continuing_subword_prefix")))
         return refuse(name, "continuing_subword_prefix", "is set", err);
@@ -107,7 +107,7 @@ static pl_status add_one(pl_bpe_draft *draft, json_t *added, pl_error *err)
         draft, id, text, bytes,
         is_on(added, "special") ? PL_BPE_SPECIAL : PL_BPE_ADDED, err);
     if (!status && is_on(added, "normalized"))
-        draft->entries[id].look = PL_BPE_LOOK_NORMALIZED;
+        draft->entries[id].flags |= PL_BPE_NORMALIZED;
     return status;
 }
 
@@ -171,8 +171,10 @@ static pl_status add_vocab(pl_bpe_draft *draft, json_t *vocab, pl_error *err)
     json_t *id;
     json_object_foreach(vocab, key, id)
     {
-        if (is_special(draft, id, key))
+        if (is_special(draft, id, key)) {
+            pl_bpe_json_merged(draft, json_integer_value(id));
             continue;
+        }
         pl_status status = pl_bpe_json_token(draft, json_integer_value(id), key,
                                              PL_BPE_ORDINARY, err);
         if (status)

@@ -18,6 +18,10 @@ PL_MUST_CHECK pl_status pl_bpe_json_token(pl_bpe_draft *draft, int64_t id,
                                           pl_bpe_token_kind kind,
                                           pl_error *err);
 
+/* An added token that the vocabulary has, too: merges may make it, if its text
+ * is written as these characters write it. */
+void pl_bpe_json_merged(pl_bpe_draft *draft, int64_t id);
+
 /* Adds a merge of two such texts. */
 PL_MUST_CHECK pl_status pl_bpe_json_merge(pl_bpe_draft *draft, size_t place,
                                           const char *left, size_t left_bytes,

@@ -57,9 +57,26 @@ typedef enum pl_bpe_look {
 typedef struct pl_bpe_entry {
     uint32_t offset; /* in `text` */
     uint16_t length;
-    uint8_t kind; /* pl_bpe_token_kind */
-    uint8_t look; /* pl_bpe_look */
+    uint8_t kind;  /* pl_bpe_token_kind */
+    uint8_t flags; /* of an added token */
 } pl_bpe_entry;
+
+enum {
+    PL_BPE_NORMALIZED = 1, /* its look is PL_BPE_LOOK_NORMALIZED */
+    PL_BPE_MERGED_TOO = 2, /* merges may make it, or use it, as any other */
+};
+
+static inline pl_bpe_look pl_bpe_look_of(const pl_bpe_entry *entry)
+{
+    return entry->flags & PL_BPE_NORMALIZED ? PL_BPE_LOOK_NORMALIZED
+                                            : PL_BPE_LOOK_RAW;
+}
+
+/* Whether merges may make it. */
+static inline int pl_bpe_is_merged(const pl_bpe_entry *entry)
+{
+    return entry->kind == PL_BPE_ORDINARY || entry->flags & PL_BPE_MERGED_TOO;
+}
 
 typedef struct pl_bpe_merge {
     int32_t left, right, made; /* ids */

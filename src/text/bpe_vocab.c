@@ -70,6 +70,16 @@ pl_status pl_bpe_json_token(pl_bpe_draft *draft, int64_t id, const char *key,
     return pl_bpe_draft_add(draft, id, bytes, (size_t)length, kind, err);
 }
 
+void pl_bpe_json_merged(pl_bpe_draft *draft, int64_t id)
+{
+    pl_bpe_entry *entry = &draft->entries[id];
+    const char *text = draft->text + entry->offset;
+    for (size_t i = 0; i < entry->length; i++)
+        if (text[i] <= ' ' || text[i] >= 0x7F)
+            return;
+    entry->flags |= PL_BPE_MERGED_TOO;
+}
+
 pl_status pl_bpe_json_merge(pl_bpe_draft *draft, size_t place, const char *left,
                             size_t left_bytes, const char *right,
                             size_t right_bytes, pl_error *err)

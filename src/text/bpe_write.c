@@ -137,7 +137,7 @@ static void put_added(sheet *s, const pl_bpe *bpe)
         put_token(s, bpe, id, IN_JSON);
         put(s, "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
                "\"normalized\":");
-        put(s, entry->look == PL_BPE_LOOK_RAW ? "false" : "true");
+        put(s, entry->flags & PL_BPE_NORMALIZED ? "true" : "false");
         put(s, entry->kind == PL_BPE_SPECIAL ? ",\"special\":true}"
                                              : ",\"special\":false}");
         before = ",";

@@ -3,7 +3,7 @@
 patterns of Llama 3, Qwen and SmolLM2.
 
 Run from the repository's root, in a virtual environment with tokenizers.
-make_tokens.py made the text that they are trained on.
+make_tokens.py made the text that they are trained on, beside text.txt.
 
   <form>.json   a vocabulary in the form of that model's, with special tokens
                 and others that are added; Llama 3's has merges out of turn,
@@ -42,12 +42,12 @@ FORMS = {
 }
 
 
-def train(form, text):
+def train(form, texts):
     made = Tokenizer(models.BPE())
     normalizer, made.pre_tokenizer = FORMS[form]
     if normalizer:
         made.normalizer = normalizer
-    made.train_from_iterator([text], trainers.BpeTrainer(
+    made.train_from_iterator(texts, trainers.BpeTrainer(
         vocab_size=VOCAB, special_tokens=[], show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     return made
@@ -70,14 +70,14 @@ def special_text(pick, trained):
             "😀!.,(", "\u0301\u0316\u0327", "\u1100\u1161\u11a8\uac00",
             "\u0958\u0344\u212b\U0001d160", "\U00011de0\U00016ff4", "<|end"]
     words = ["<|endoftext|>", "<|end|>", "<think>", "</think>", "<think>\u0338",
-             "ing>", "<think", " ", "\n\n", "\r\n", "1234567", "It's IT'S"]
+             "ing>", "ing>\u0338", "<|end|>!", "|>!", "<think", " ", "\n\n", "\r\n", "1234567", "It's IT'S"]
     out = []
     for _ in range(1500):
         if pick.random() < 0.15:
             out.append(pick.choice(words))
         out.append("".join(pick.choices(pick.choice(rows),
                                         k=pick.choice([1, 1, 2, 3, 7]))))
-    return trained[:8000] + "".join(out) + "   \n  " + "9" * 50 + "  "
+    return trained[:8000] + "".join(out) + "<|end|>#@ |>#@   \n  " + "9" * 50 + "  "
 
 
 def put(name, data):
@@ -94,13 +94,15 @@ def main():
     os.makedirs(OUT, exist_ok=True)
     put("text.txt", text.encode())
     for form in FORMS:
-        made = train(form, trained)
+        made = train(form, [trained, text])
         if form == "llama3":
             made = disorder(made, pick)
         made.add_special_tokens([AddedToken("<|endoftext|>", normalized=False),
                                  AddedToken("<|end|>", normalized=False)])
         made.add_tokens([AddedToken("<think>", normalized=False),
                          AddedToken("</think>", normalized=False),
+                         AddedToken("|>!", normalized=False),  # merged, too
+                         AddedToken("|>#@", normalized=False),
                          AddedToken("ing>", normalized=True)])
         put(form + ".json", made.to_str().encode())
         for end, as_text in [(".ids", True), (".found", False)]:

@@ -118,6 +118,14 @@ static void what_is_written_encodes_the_same(void **state)
     }
 }
 
+static void add_text(pl_bpe_counter *counter, const char *path)
+{
+    size_t bytes;
+    char *text = scratch_read(path, &bytes);
+    assert_int_equal(pl_bpe_counter_add(counter, 0, text, bytes, &err), PL_OK);
+    free(text);
+}
+
 static void training_finds_their_merges(void **state)
 {
     (void)state;
@@ -132,14 +140,12 @@ static void training_finds_their_merges(void **state)
         size_t bytes, want_bytes;
         if (form == LLAMA3)
             continue; /* its merges were disordered */
-        char *corpus = scratch_read("tests/golden/tokens_train.txt", &bytes);
         assert_int_equal(pl_bpe_counter_open(&counter, &options, &heap, &err),
                          PL_OK);
-        assert_int_equal(pl_bpe_counter_add(counter, 0, corpus, bytes, &err),
-                         PL_OK);
+        add_text(counter, "tests/golden/tokens_train.txt");
+        add_text(counter, "tests/golden/patterns/text.txt");
         assert_int_equal(pl_bpe_train(counter, &result, &heap, &err), PL_OK);
         pl_bpe_counter_close(counter);
-        free(corpus);
         assert_int_equal(
             pl_bpe_write_merges(result.bpe, &heap, &text, &bytes, &err), PL_OK);
         assert_int_equal(

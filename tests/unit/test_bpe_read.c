@@ -308,6 +308,33 @@ static void merges_that_can_not_happen_are_left_out(void **state)
     assert_contains(err.text, "vocab.json");
 }
 
+/* Whoever makes a part of an earlier merge makes that merge next, before its
+ * own comes again further right: so do Hugging Face's tokenizers. */
+static void a_late_merge_happens_at_once(void **state)
+{
+    (void)state;
+    const char *text = with_bytes("YmM= 256\neWJj 257\nYmNiYw== 258\n");
+    pl_bpe_text vocab = { .name = "vocab.json" };
+    pl_bpe_text merges = { .name = "merges.txt", .text = "bc bc\ny bc\nb c\n" };
+    int32_t ids[8];
+    merges.bytes = strlen(merges.text);
+    assert_int_equal(
+        pl_bpe_read_ranks(&bpe, text, strlen(text), "x", &heap, &err), PL_OK);
+    assert_int_equal(
+        pl_bpe_write_vocab(bpe, &heap, &vocab.text, &vocab.bytes, &err), PL_OK);
+    assert_int_equal(pl_bpe_read_vocab(&bpe, &vocab, &merges, &heap, &err),
+                     PL_OK);
+    assert_int_equal(
+        pl_bpe_encode_plain(bpe, "ybcbc", 5, PL_BPE_SPECIALS_AS_TEXT, ids), 2);
+    assert_int_equal(ids[0], 257);
+    assert_int_equal(ids[1], 256);
+    assert_int_equal(
+        pl_bpe_encode_plain(bpe, "xbcbcbc", 7, PL_BPE_SPECIALS_AS_TEXT, ids),
+        3);
+    assert_int_equal(ids[1], 258);
+    assert_int_equal(ids[2], 256);
+}
+
 /* ---- files ---- */
 
 static void a_path_says_what_it_holds(void **state)
@@ -373,6 +400,7 @@ int main(void)
         cmocka_unit_test(broken_tokenizers_are_refused),
         cmocka_unit_test(a_split_by_gpt2s_pattern_is_the_same_as_byte_level),
         cmocka_unit_test(merges_that_can_not_happen_are_left_out),
+        cmocka_unit_test(a_late_merge_happens_at_once),
         cmocka_unit_test(a_path_says_what_it_holds),
         cmocka_unit_test(running_out_of_memory_is_an_error_everywhere),
     };
