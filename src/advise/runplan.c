@@ -239,6 +239,21 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     return PL_OK;
 }
 
+size_t pl_run_plan_eval_sequences(const pl_config *config)
+{
+    int64_t batch = config->eval_batch_size != PL_NONE ? config->eval_batch_size
+                                                       : config->batch_size;
+    return (size_t)(batch * config->eval_iters);
+}
+
+double pl_run_plan_eval_seconds(const pl_gpt *gpt, const pl_rates *rates,
+                                size_t sequences)
+{
+    size_t micro = gpt->layout.eval_micro;
+    return (double)((sequences + micro - 1) / micro) *
+           pl_cost_round(gpt, rates, PL_EVAL);
+}
+
 pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
                                      size_t arena_bytes, size_t reserve_bytes,
                                      uint64_t files_bytes)

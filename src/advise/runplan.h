@@ -87,6 +87,11 @@ pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
                                      size_t arena_bytes, size_t reserve_bytes,
                                      uint64_t files_bytes);
 
+/* The sequences of one evaluation of one split, and its seconds. */
+size_t pl_run_plan_eval_sequences(const pl_config *config);
+double pl_run_plan_eval_seconds(const pl_gpt *gpt, const pl_rates *rates,
+                                size_t sequences);
+
 /* "1 x 512 sequences, 12 layers at level 0": what was chosen, for people. */
 void pl_run_plan_layout_text(const pl_gpt_layout *layout, size_t L, char *out,
                              size_t capacity);

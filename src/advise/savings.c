@@ -14,22 +14,6 @@ typedef struct pricing {
     pl_error *err;
 } pricing;
 
-/* Seconds of one evaluation of one split. */
-static double eval_seconds(const pl_gpt *gpt, const pl_rates *rates,
-                           size_t sequences)
-{
-    size_t micro = gpt->layout.eval_micro;
-    return (double)((sequences + micro - 1) / micro) *
-           pl_cost_round(gpt, rates, PL_EVAL);
-}
-
-static size_t eval_sequences(const pl_config *config)
-{
-    int64_t batch = config->eval_batch_size != PL_NONE ? config->eval_batch_size
-                                                       : config->batch_size;
-    return (size_t)(batch * config->eval_iters);
-}
-
 /* Builds `layout` of `shape`, what a run gets with another value of `key`, and
  * compares it with the plan. */
 static pl_status add(pricing *p, pl_key key, const char *value,
@@ -56,9 +40,10 @@ static pl_status add(pricing *p, pl_key key, const char *value,
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,
             .update_change =
                 pl_cost_update(&gpt, rates) / plan->update_seconds - 1.0,
-            .eval_change = eval_seconds(&gpt, rates, sequences) /
-                               eval_seconds(&plan->gpt, now,
-                                            eval_sequences(p->config)) -
+            .eval_change = pl_run_plan_eval_seconds(&gpt, rates, sequences) /
+                               pl_run_plan_eval_seconds(
+                                   &plan->gpt, now,
+                                   pl_run_plan_eval_sequences(p->config)) -
                            1.0,
             .effect = pl_key_row(key)->effect,
             .fits = total <= p->machine->budget_bytes,
@@ -74,7 +59,7 @@ static pl_status price_evaluation(pricing *p)
 {
     const pl_config *config = p->config;
     pl_gpt_layout layout = p->plan->gpt.layout;
-    size_t sequences = eval_sequences(config);
+    size_t sequences = pl_run_plan_eval_sequences(config);
     size_t batch = sequences / (size_t)config->eval_iters;
     char value[48];
     pl_status status = PL_OK;
@@ -118,7 +103,7 @@ static pl_status price_levels(pricing *p)
         other.levels = levels;
         snprintf(value, sizeof value, "%d", level);
         status = add(p, PL_KEY_grad_checkpoint, value, shape, &other,
-                     eval_sequences(p->config));
+                     pl_run_plan_eval_sequences(p->config));
     }
     pl_heap_close(&heap);
     return status;
@@ -132,12 +117,12 @@ static pl_status price_micro(pricing *p)
     if (layout.micro > 1) {
         layout.micro = 1;
         status = add(p, PL_KEY_fit, "'auto' (one sequence at a time)",
-                     &p->plan->gpt.shape, &layout, eval_sequences(p->config));
+                     &p->plan->gpt.shape, &layout, pl_run_plan_eval_sequences(p->config));
     } else if (layout.batch > 1) {
         layout.micro = layout.batch;
         snprintf(value, sizeof value, "'exact' (%zu at once)", layout.batch);
         status = add(p, PL_KEY_fit, value, &p->plan->gpt.shape, &layout,
-                     eval_sequences(p->config));
+                     pl_run_plan_eval_sequences(p->config));
     }
     return status;
 }
@@ -151,7 +136,7 @@ static pl_status price_groups(pricing *p)
     layout.batch = (size_t)p->config->batch_size;
     layout.batches = (size_t)p->config->gradient_accumulation_steps;
     return add(p, PL_KEY_gradient_groups, "1", &p->plan->gpt.shape, &layout,
-               eval_sequences(p->config));
+               pl_run_plan_eval_sequences(p->config));
 }
 
 /* The next smaller width that the heads divide evenly. */
@@ -169,7 +154,7 @@ static pl_status price_model(pricing *p)
     pl_shape_complete(&shape);
     snprintf(value, sizeof value, "%zu", wish);
     return add(p, PL_KEY_n_embd, value, &shape, &p->plan->gpt.layout,
-               eval_sequences(p->config));
+               pl_run_plan_eval_sequences(p->config));
 }
 
 /* Tensor arithmetic has no float32, nor two kinds of operands. */
@@ -194,7 +179,7 @@ static pl_status price_dtype(pricing *p)
         other.dtype = others[i];
         snprintf(value, sizeof value, "'%s'", pl_dtype_name(other.dtype));
         status = add(p, PL_KEY_dtype, value, &p->plan->gpt.shape, &other,
-                     eval_sequences(p->config));
+                     pl_run_plan_eval_sequences(p->config));
     }
     return status;
 }
@@ -202,7 +187,7 @@ static pl_status price_dtype(pricing *p)
 static pl_status price_bits(pricing *p)
 {
     const pl_gpt_layout *layout = &p->plan->gpt.layout;
-    const size_t sequences = eval_sequences(p->config);
+    const size_t sequences = pl_run_plan_eval_sequences(p->config);
     pl_gpt_layout other = *layout;
     pl_status status = PL_OK;
     if (layout->moments == PL_MOMENTS_F32) {

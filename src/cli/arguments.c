@@ -251,7 +251,9 @@ pl_status pl_cli_read(pl_cli_args *args, const pl_command *command, int argc,
                       char **argv, pl_heap *heap, pl_error *err)
 {
     reader r = { .args = args, .command = command, .heap = heap };
-    *args = (pl_cli_args){ .config = pl_config_make_default() };
+    *args = (pl_cli_args){ .config = pl_config_make_default(),
+                           .words = argv,
+                           .word_count = (size_t)argc };
     if (argc > PL_CLI_MAX_PATHS)
         return pl_fail(err, PL_E_USAGE, "%d arguments, at most %d are read",
                        argc, PL_CLI_MAX_PATHS);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/dial.h"
 #include "cli/term.h"
 #include "format/jsontext.h"
 #include "train/bench.h"
@@ -231,6 +232,8 @@ static pl_status run_bench(pl_cli_args *args, pl_heap *heap, pl_error *err)
     size_t vocab_size;
     const char *from;
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
+    if (!status)
+        status = pl_cli_dial(config, heap, err);
     if (!status)
         status = pl_cli_vocabulary(config, heap, &vocab_size, NULL, &from, err);
     if (!status)

@@ -1,6 +1,7 @@
 /* cmd_config.c: the final values of a config, and where each came from. */
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/dial.h"
 #include "cli/term.h"
 #include "config/special.h"
 #include "device/cards.h"
@@ -114,11 +115,25 @@ static pl_status print_json(const pl_config *config, pl_heap *heap,
     return status;
 }
 
+/* What depth and max_minutes would mean for a run that begins here. */
+static pl_status turn_dials(pl_config *config, pl_heap *heap, pl_error *err)
+{
+    pl_machine machine;
+    pl_status status = pl_cli_dial(config, heap, err);
+    if (status || !(config->max_minutes > 0.0))
+        return status;
+    status = pl_cli_machine(&machine, PL_MACHINE_PLAN, config, heap, err);
+    return status ? status
+                  : pl_cli_minutes(config, &machine, NULL, heap, err);
+}
+
 static pl_status run_config(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
     if (!status)
         status = check(&args->config, err);
+    if (!status)
+        status = turn_dials(&args->config, heap, err);
     if (status)
         return status;
     if (args->flags & FLAG_MARKDOWN)

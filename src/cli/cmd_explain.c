@@ -3,6 +3,7 @@
 #include "advise/runplan.h"
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/dial.h"
 #include "cli/explain_view.h"
 #include "cli/page_out.h"
 #include "cli/term.h"
@@ -199,6 +200,8 @@ static pl_status run_explain(pl_cli_args *args, pl_heap *heap, pl_error *err)
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
     if (!status)
         status = pl_heap_take(heap, &e, 1, sizeof *e, err);
+    if (!status)
+        status = pl_cli_dial(&args->config, heap, err);
     if (!status)
         status = pl_cli_vocabulary(&args->config, heap, &vocab_size, NULL,
                                    &from, err);

@@ -1,13 +1,19 @@
 /* cmd_plan.c: what takes what, before anything runs. */
+#include "advise/expect.h"
+#include "advise/horizon.h"
 #include "advise/remedies.h"
 #include "advise/runplan.h"
 #include "advise/savings.h"
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/dial.h"
 #include "cli/page_out.h"
 #include "cli/plan_steps.h"
 #include "cli/term.h"
+#include "cli/text_look.h"
+#include "config/special.h"
 #include "format/jsontext.h"
+#include "model/dial.h"
 #include "train/medium.h"
 #include "web/plan_page.h"
 
@@ -29,6 +35,8 @@ typedef struct plan {
     size_t n_fixes;
     pl_remedy changes[PL_MAX_REMEDIES];
     size_t n_changes;
+    pl_expect_text text;
+    pl_expectation expected; /* high: 0: nothing is */
 } plan;
 
 static size_t micro_steps(const plan *p)
@@ -220,6 +228,11 @@ static double tokens_per_second(const plan *p)
            (double)p->run.gpt.shape.T / p->run.update_seconds;
 }
 
+static double run_seconds(const plan *p)
+{
+    return pl_horizon_run_seconds(&p->run, p->config, &p->machine);
+}
+
 static const char *rates_text(const plan *p)
 {
     switch (pl_machine_rates(&p->machine)->source) {
@@ -233,6 +246,22 @@ static const char *rates_text(const plan *p)
         break;
     }
     return "a built-in table; `train` and `bench` measure";
+}
+
+/* What the loss will be like at the end. */
+static void print_expected(const plan *p)
+{
+    const double per_token = 0.69314718 * p->text.bytes_per_token;
+    if (!(p->expected.high > 0.0))
+        return;
+    printf("%sexpect%s      %.2f to %.2f bits per byte at the end (val_bpb)",
+           pl_term_out(PL_TERM_BOLD), pl_term_out_end(), p->expected.low,
+           p->expected.high);
+    if (p->text.unique_bytes > 0.0)
+        printf(", a loss of %.2f to %.2f", per_token * p->expected.low,
+               per_token * p->expected.high);
+    printf(": what prose takes a model of this size and length "
+           "(docs/recipe.md)\n");
 }
 
 /* How old the rates are and how far to trust them. */
@@ -269,14 +298,16 @@ static void print_layout(const plan *p)
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
            pl_units_duration(p->run.update_seconds).text, rates_text(p));
-    printf(
-        "%srun%s         %.0f tokens/s; %s for %lld updates, without the "
-        "evaluations\n",
-        pl_term_out(PL_TERM_BOLD), pl_term_out_end(), tokens_per_second(p),
-        pl_units_duration(p->run.update_seconds * (double)p->config->max_iters)
-            .text,
-        (long long)p->config->max_iters);
+    printf("%srun%s         %.0f tokens/s; %s for %lld updates (%s tokens), "
+           "with the evaluations\n",
+           pl_term_out(PL_TERM_BOLD), pl_term_out_end(), tokens_per_second(p),
+           pl_units_duration(run_seconds(p)).text,
+           (long long)p->config->max_iters,
+           pl_units_count((uint64_t)p->config->max_iters *
+                          (uint64_t)pl_config_update_tokens(p->config))
+               .text);
     print_rates(p);
+    print_expected(p);
     if (!fit->has_runner_up)
         return;
     pl_run_plan_layout_text(&fit->runner_up.layout, L, text, sizeof text);
@@ -379,6 +410,12 @@ static void put_fit(pl_json_text *j, const plan *p)
                        p->run.fit.smallest.arena_bytes);
     pl_json_text_real(j, "predicted_step_ms", 1e3 * p->run.update_seconds);
     pl_json_text_real(j, "predicted_tokens_per_second", tokens_per_second(p));
+    pl_json_text_whole(j, "max_iters", (uint64_t)p->config->max_iters);
+    pl_json_text_real(j, "predicted_run_seconds", run_seconds(p));
+    if (p->expected.high > 0.0) {
+        pl_json_text_real(j, "expected_bpb_low", p->expected.low);
+        pl_json_text_real(j, "expected_bpb_high", p->expected.high);
+    }
     pl_json_text_string(j, "rates", rates_word(p));
     pl_json_text_real(j, "rates_date", pl_machine_rates(&p->machine)->date);
     pl_json_text_real(j, "rates_quiet", pl_machine_rates(&p->machine)->quiet);
@@ -494,15 +531,43 @@ static pl_status write_page(const plan *p, const char *path, int as_svg,
     return pl_page_out_close(&out, err);
 }
 
-static pl_status make(plan *p, pl_heap *heap, pl_error *err)
+/* Of a run that begins with nothing: what a model knows already, no law does. */
+static pl_status expect(plan *p, size_t vocab_size, pl_error *err)
+{
+    double parameters;
+    p->expected = (pl_expectation){ 0.0, 0.0 };
+    if (pl_config_beginning(p->config) != PL_BEGIN_SCRATCH ||
+        p->config->max_iters == 0)
+        return PL_OK;
+    pl_status status = pl_dial_parameters(&parameters, p->config, vocab_size,
+                                          err);
+    if (status)
+        return status;
+    p->text = pl_cli_look_at_text(p->config, vocab_size);
+    p->expected = pl_expect_bits(
+        parameters,
+        (double)p->config->max_iters *
+            (double)pl_config_update_tokens(p->config),
+        &p->text);
+    return PL_OK;
+}
+
+static pl_status make(plan *p, pl_config *config, pl_heap *heap, pl_error *err)
 {
     size_t vocab_size;
     pl_cli_tokenizer_room room;
-    pl_status status = pl_cli_vocabulary(p->config, heap, &vocab_size, &room,
-                                         &p->vocab_from, err);
+    p->config = config;
+    pl_status status = pl_cli_dial(config, heap, err);
     if (!status)
-        status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, p->config, heap,
+        status = pl_cli_vocabulary(config, heap, &vocab_size, &room,
+                                   &p->vocab_from, err);
+    if (!status)
+        status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, config, heap,
                                 err);
+    if (!status && !config->eval_only)
+        status = pl_cli_minutes(config, &p->machine, NULL, heap, err);
+    if (status)
+        return status;
     p->machine.tokenizer_bytes = room.memory_bytes;
     if (!status && !p->config->eval_only) /* which writes nothing */
         status = pl_medium_count(&p->medium, &p->machine, p->config,
@@ -510,6 +575,8 @@ static pl_status make(plan *p, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);
+    if (!status)
+        status = expect(p, vocab_size, err);
     if (!status)
         status = pl_savings_make(p->fixes, &p->n_fixes, &p->run, p->config,
                                  &p->machine, err);
@@ -537,10 +604,9 @@ static pl_status verdict(const plan *p, pl_error *err)
 static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     static plan p;
-    p.config = &args->config;
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
     if (!status)
-        status = make(&p, heap, err);
+        status = make(&p, &args->config, heap, err);
     if (status)
         return status;
     if (args->flags & FLAG_JSON) {

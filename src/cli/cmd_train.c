@@ -1,6 +1,7 @@
 /* cmd_train.c: training and evaluation as people see them. nanoGPT's `step`
  * and `iter` lines are printed as it prints them, more stands behind. */
 #include "cli/command.h"
+#include "cli/dial.h"
 #include "cli/eval_tasks.h"
 #include "cli/live_process.h"
 #include "cli/term.h"
@@ -20,9 +21,7 @@ static void print_start(const pl_session *session)
 {
     const pl_config *config = session->run.config;
     const pl_gpt *gpt = &session->run.gpt;
-    uint64_t tokens = (uint64_t)config->batch_size *
-                      (uint64_t)config->gradient_accumulation_steps *
-                      session->run.shape.T;
+    uint64_t tokens = (uint64_t)pl_config_update_tokens(config);
 
     printf("tokens per iteration will be: %s\n", pl_units_count(tokens).text);
     if (session->run.tokenizer.kind != PL_TOKENIZER_NONE)
@@ -157,8 +156,8 @@ static pl_status run_session(pl_session *session, pl_error *err)
 
 /* nanoGPT's eval_only makes another command of this one: here it becomes the
  * purpose of the session, and is not asked for again. */
-static pl_status train_alone(const pl_config *config, pl_heap *heap,
-                             pl_error *err)
+static pl_status train_alone(const pl_cli_args *args, pl_config *config,
+                             pl_heap *heap, pl_error *err)
 {
     pl_session session;
     pl_machine machine;
@@ -173,6 +172,8 @@ static pl_status train_alone(const pl_config *config, pl_heap *heap,
                                      "the live page", err);
     if (!status)
         status = calibrate(&machine, purpose, config, heap, err);
+    if (!status && purpose == PL_RUN_TRAINS)
+        status = pl_cli_minutes(config, &machine, args, heap, err);
     if (!status)
         status = pl_session_open_train(&session, purpose, config, &machine,
                                        &pl_term_log, heap, err);
@@ -183,7 +184,7 @@ enum { FLAG_RESUME = 1, FLAG_LIVE = 2, LIVE_AT = 1 };
 
 /* With the page beside it, if one was asked for. It is begun first, as long as
  * this process is small; whatever becomes of it, the run goes on. */
-static pl_status train(const pl_cli_args *args, const pl_config *config,
+static pl_status train(const pl_cli_args *args, pl_config *config,
                        pl_heap *heap, pl_error *err)
 {
     pl_status status = PL_OK;
@@ -191,7 +192,7 @@ static pl_status train(const pl_cli_args *args, const pl_config *config,
         status = pl_live_process_start(&live, config->out_dir,
                                        args->flag_values[LIVE_AT], err);
     if (!status)
-        status = train_alone(config, heap, err);
+        status = train_alone(args, config, heap, err);
     if (live.pid && !status)
         pl_term_print("the page ends with the run; to see it again: plimsoll "
                       "live %s\n",
@@ -221,7 +222,7 @@ static pl_status merge_configs(pl_config **out, const char *folder,
 }
 
 /* --resume OUT_DIR: with the settings of the run. */
-static pl_status resume(const pl_cli_args *args, pl_heap *heap, pl_error *err)
+static pl_status resume(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     const char *out_dir = args->path_count ? args->paths[0]
                                            : args->config.out_dir;
@@ -234,6 +235,8 @@ static pl_status resume(const pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_checkpoint_find(folder, out_dir, PL_WANT_NEWEST,
                                     PL_SCOPE_SETTINGS, NULL, heap, err);
+    if (!status)
+        status = pl_cli_dial_keep(&args->config, folder, heap, err);
     if (!status)
         status = merge_configs(&config, folder, &args->config, heap, err);
     if (status)
@@ -262,6 +265,8 @@ static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (args->flags & FLAG_RESUME)
         return resume(args, heap, err);
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
+    if (!status)
+        status = pl_cli_dial(&args->config, heap, err);
     if (status)
         return status;
     keep_arithmetic(&args->config, heap);

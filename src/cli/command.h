@@ -24,6 +24,8 @@ typedef struct pl_cli_args {
     const char *flag_values[8]; /* behind flag i's "=", if it names a value */
     const char **listed; /* all values of the flag that can stand repeatedly */
     size_t listed_count;
+    char **words; /* all of them, as they were typed */
+    size_t word_count;
 } pl_cli_args;
 
 /* What a command does with the model that init_from names. */

@@ -15,9 +15,7 @@
 
 static double tokens_per_update(const pl_session *session)
 {
-    const pl_config *config = session->run.config;
-    return (double)session->run.shape.T * (double)config->batch_size *
-           (double)config->gradient_accumulation_steps;
+    return (double)pl_config_update_tokens(session->run.config);
 }
 
 /* nanoGPT's count (after the PaLM paper): 6 N + 12 L H Q T per token. */

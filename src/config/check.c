@@ -35,6 +35,11 @@ static bool too_many(int64_t batch, int64_t times)
     return batch * times > INT32_MAX;
 }
 
+int64_t pl_config_update_tokens(const pl_config *cfg)
+{
+    return cfg->batch_size * cfg->gradient_accumulation_steps * cfg->block_size;
+}
+
 static int64_t lowest_bit(int64_t value)
 {
     return value & -value;

@@ -333,8 +333,7 @@ pl_status pl_config_set(pl_config *cfg, pl_key key, const pl_value *value,
 
 bool pl_config_was_set(const pl_config *cfg, pl_key key)
 {
-    return cfg->origin[key].source != PL_FROM_DEFAULT &&
-           cfg->origin[key].source != PL_FROM_ARCHITECTURE;
+    return cfg->origin[key].source >= PL_FROM_FILE;
 }
 
 void pl_config_call_default(pl_config *cfg, pl_key key)
@@ -469,6 +468,11 @@ size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
     if (origin->source == PL_FROM_ARCHITECTURE)
         return (size_t)snprintf(text, size, "architecture '%s'",
                                 pl_config_word(cfg, PL_KEY_architecture));
+    if (origin->source == PL_FROM_DEPTH)
+        return (size_t)snprintf(text, size, "depth %lld",
+                                (long long)cfg->depth);
+    if (origin->source == PL_FROM_MINUTES)
+        return (size_t)snprintf(text, size, "max_minutes %g", cfg->max_minutes);
     return (size_t)snprintf(text, size, "%s",
                             origin->source == PL_FROM_DEFAULT ? "default"
                                                               : "command line");

@@ -60,6 +60,8 @@ typedef struct pl_ignored {
 typedef enum pl_config_source {
     PL_FROM_DEFAULT,
     PL_FROM_ARCHITECTURE, /* a default that the key `architecture` has set */
+    PL_FROM_DEPTH,        /* likewise `depth`, by the rules of model/dial.h, */
+    PL_FROM_MINUTES,      /* and `max_minutes`, by those and the rate here */
     PL_FROM_FILE,
     PL_FROM_COMMAND_LINE,
 } pl_config_source;
@@ -136,6 +138,9 @@ PL_MUST_CHECK pl_status pl_config_override(pl_config *cfg, const char *argument,
 /* What no key can know alone. To be called once all have been set. */
 PL_MUST_CHECK pl_status pl_config_check(const pl_config *cfg, pl_error *err);
 
+/* Tokens of an update. */
+int64_t pl_config_update_tokens(const pl_config *cfg);
+
 /* The largest gradient_groups that the update can be cut into, a power of two;
  * every smaller one will do, too. A group is whole batches, or an equal part of
  * one. */
@@ -175,8 +180,8 @@ bool pl_config_same_value(const pl_config *a, const pl_config *b, pl_key key);
  * they don't. */
 pl_effect pl_config_difference(const pl_config *a, const pl_config *b);
 
-/* "default", "architecture 'llama'", "config/x.py:3:1" or "command line";
- * returns as snprintf does. */
+/* "default", "architecture 'llama'", "depth 8", "max_minutes 30",
+ * "config/x.py:3:1" or "command line"; returns as snprintf does. */
 size_t pl_config_origin_text(const pl_config *cfg, pl_key key, char *text,
                              size_t size);
 

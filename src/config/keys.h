@@ -178,6 +178,11 @@ X(INT, seed, 1337, 0, PL_MAX_STEPS, IDENTITY,                                  \
   "seed of all random numbers of the run")                                     \
 X(INT, max_iters, 600000, 0, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,            \
   "updates of the weights in the whole run")                                   \
+X(FLOAT, max_minutes, 0.0, 0, HUGE_VAL, CALL, PL_FOR_TRAIN, RUN,               \
+  "how long a new run should take here, evaluations included: before its "     \
+  "first step max_iters, lr_decay_iters, warmup_iters and eval_interval are "  \
+  "made of it by this machine's measured rate, as far as they aren't set, and "\
+  "stay; 0: nothing is. It is no deadline")                                    \
 X(INT, log_interval, 1, 1, PL_MAX_STEPS, CALL, PL_FOR_TRAIN, RUN,              \
   "updates between two lines of progress")                                     \
 X(FLAG, always_save_checkpoint, true, 0, 0, SAME, PL_FOR_TRAIN, RUN,           \
@@ -213,6 +218,10 @@ X(CHOICE, architecture, PL_ARCHITECTURE_GPT2, 0, 0, MODEL, PL_FOR_TRAIN,       \
   "family of the model: it sets the defaults of norm, norm_eps, position, "    \
   "rope_theta, mlp, qk_norm, bias and tie_word_embeddings, each of which can " \
   "be set alone, and says how weights are named and stored")                   \
+X(OPTIONAL, depth, PL_NONE, 1, PL_MAX_LAYERS, CALL, PL_FOR_TRAIN, MODEL,       \
+  "one dial for a new run: its blocks, from which published rules derive the " \
+  "width, heads, batch, learning rates and length of the run, as far as they " \
+  "aren't set (docs/recipe.md); None: nothing is derived")                     \
 X(INT, n_layer, 12, 1, PL_MAX_LAYERS, MODEL, PL_FOR_TRAIN, MODEL,              \
   "transformer blocks")                                                        \
 X(INT, n_head, 12, 1, 1048576, MODEL, PL_FOR_TRAIN, MODEL,                     \

@@ -36,6 +36,15 @@ static void say_own_width(const pl_shape *shape, const pl_log *log)
                  "and loads anywhere.",
                  heads, shape->C, other.D, pl_param_count(&other));
     }
+    if (shape->family != PL_FAMILY_GPT2) {
+        /* their files say how wide heads are */
+        pl_log_say(log, PL_LOG_NOTE,
+                   "n_embd %zu / n_head %zu is not whole: heads are %zu wide, "
+                   "attention is %zu wide, %zu parameters",
+                   shape->C, shape->H, shape->D, shape->A,
+                   pl_param_count(shape));
+        return;
+    }
     pl_log_say(log, PL_LOG_NOTE,
                "n_embd %zu / n_head %zu is not whole (nanoGPT stops here): "
                "heads are %zu wide, attention is %zu wide, %zu parameters. "

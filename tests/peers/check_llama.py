@@ -59,12 +59,13 @@ def check(name, text):
     model.close()
 
 
-for name in ("chars", "pairs", "bytes", "bare", "untied"):
+for name in ("chars", "pairs", "bytes", "bare", "untied", "llama", "llama_bias",
+             "qwen3", "qwen3_untied"):
     check(name, TEXT)
 check("no_newline", "the cat sat on the mat")
 
 # the other types load and write something
-for name in ("chars", "pairs"):
+for name in ("chars", "pairs", "llama", "qwen3"):
     for kind in ("f16", "q8_0"):
         file = path(f"{name}.{kind}.gguf")
         plimsoll("export", name, f"--type={kind}", f"--out={file}")
