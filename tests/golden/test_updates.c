@@ -354,7 +354,8 @@ static double largest(const float *x, size_t count)
 {
     double most = 0.0;
     for (size_t i = 0; i < count; i++)
-        most = fmax(most, fabs((double)x[i]));
+        if (fabs((double)x[i]) > most)
+            most = fabs((double)x[i]);
     return most;
 }
 
@@ -365,11 +366,12 @@ static void assert_matrix(worst *seen, rig *r, fixture *f, pl_buffer_id buffer,
     char name[PL_PARAM_NAME_BYTES + 16];
     snprintf(name, sizeof name, "%s.%s", prefix, pl_param_name_of(param).text);
     const float *want = fixture_floats(f, name, count);
+    const double most = largest(want, count);
     float *found = rig_floats(r, buffer);
     for (size_t i = 0; i < count; i++)
-        assert_number_near(seen, (double)found[i], (double)want[i],
-                           largest(want, count), muon_tolerance,
-                           "%s: element %zu of %s", r->set, i, name);
+        assert_number_near(seen, (double)found[i], (double)want[i], most,
+                           muon_tolerance, "%s: element %zu of %s", r->set, i,
+                           name);
     free(found);
 }
 
