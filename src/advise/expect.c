@@ -14,18 +14,17 @@ double pl_expect_bytes_per_token(size_t vocab_size)
 {
     static const struct {
         double bits, bytes;
-    } known[] = { { 8.0, 1.0 },   { 10.0, 2.7 }, { 12.0, 3.55 },
-                  { 13.0, 3.9 },  { 15.0, 4.5 }, { 17.0, 4.7 } };
+    } known[] = { { 8.0, 1.0 },  { 10.0, 2.7 }, { 12.0, 3.55 },
+                  { 13.0, 3.9 }, { 15.0, 4.5 }, { 17.0, 4.7 } };
     enum { COUNT = sizeof known / sizeof known[0] };
     const double bits = pl_exact_log2((double)(vocab_size ? vocab_size : 1));
     if (bits <= known[0].bits)
         return known[0].bytes;
     for (size_t i = 1; i < COUNT; i++)
         if (bits <= known[i].bits)
-            return known[i - 1].bytes +
-                   (known[i].bytes - known[i - 1].bytes) *
-                       (bits - known[i - 1].bits) /
-                       (known[i].bits - known[i - 1].bits);
+            return known[i - 1].bytes + (known[i].bytes - known[i - 1].bytes) *
+                                            (bits - known[i - 1].bits) /
+                                            (known[i].bits - known[i - 1].bits);
     return known[COUNT - 1].bytes;
 }
 
@@ -35,8 +34,7 @@ static double worth(double bytes, double unique)
     if (!(unique > 0.0) || bytes <= unique)
         return bytes;
     const double again = bytes / unique - 1.0;
-    return unique +
-           unique * REPEATS * (1.0 - pl_exact_exp(-again / REPEATS));
+    return unique + unique * REPEATS * (1.0 - pl_exact_exp(-again / REPEATS));
 }
 
 pl_expectation pl_expect_bits(double parameters, double tokens,

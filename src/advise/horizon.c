@@ -38,8 +38,8 @@ static pl_status look(pl_horizon *found, const pl_config *config,
     if (!status) {
         found->update_seconds = plan.update_seconds;
         found->evaluation_seconds = evaluation_seconds(&plan, config, machine);
-        found->source = pl_machine_rates_in(machine, plan.gpt.layout.dtype)
-                            ->source;
+        found->source =
+            pl_machine_rates_in(machine, plan.gpt.layout.dtype)->source;
     }
     pl_heap_close(&heap);
     return status;

@@ -117,7 +117,8 @@ static pl_status price_micro(pricing *p)
     if (layout.micro > 1) {
         layout.micro = 1;
         status = add(p, PL_KEY_fit, "'auto' (one sequence at a time)",
-                     &p->plan->gpt.shape, &layout, pl_run_plan_eval_sequences(p->config));
+                     &p->plan->gpt.shape, &layout,
+                     pl_run_plan_eval_sequences(p->config));
     } else if (layout.batch > 1) {
         layout.micro = layout.batch;
         snprintf(value, sizeof value, "'exact' (%zu at once)", layout.batch);

@@ -531,7 +531,8 @@ static pl_status write_page(const plan *p, const char *path, int as_svg,
     return pl_page_out_close(&out, err);
 }
 
-/* Of a run that begins with nothing: what a model knows already, no law does. */
+/* Of a run that begins with nothing: what a model knows already, no law does.
+ */
 static pl_status expect(plan *p, size_t vocab_size, pl_error *err)
 {
     double parameters;
@@ -544,11 +545,10 @@ static pl_status expect(plan *p, size_t vocab_size, pl_error *err)
     if (status)
         return status;
     p->text = pl_cli_look_at_text(p->config, vocab_size);
-    p->expected = pl_expect_bits(
-        parameters,
-        (double)p->config->max_iters *
-            (double)pl_config_update_tokens(p->config),
-        &p->text);
+    p->expected = pl_expect_bits(parameters,
+                                 (double)p->config->max_iters *
+                                     (double)pl_config_update_tokens(p->config),
+                                 &p->text);
     return PL_OK;
 }
 

@@ -18,11 +18,13 @@ enum {
     REFERENCE_PARAMETERS = 12 * 12 * 768 * 768 + 32768 * 768,
     REFERENCE_BATCH = 524288, /* tokens */
     MOST_AT_ONCE = 16,        /* sequences of a batch; an update has several */
+    LEAST_UPDATES = 1000,     /* of a run, as far as sequences allow it */
     MOST_WARMUP = 40,         /* updates */
     MOST_EVAL_ITERS = 200,
 };
-static const double BATCH_POWER = 0.383, MUON_RATE = 0.02, ADAMW_RATE = 0.008,
-                    LAST_RATE = 0.05, EVALUATED_SHARE = 0.003;
+static const double BATCH_POWER = 0.383, RATE_POWER = 0.125, MUON_RATE = 0.02,
+                    ADAMW_RATE = 0.008, LAST_RATE = 0.05,
+                    EVALUATED_SHARE = 0.003;
 
 /* ---- keys that nobody has set ---- */
 
@@ -37,22 +39,14 @@ static pl_status propose(pl_config *config, pl_key key, pl_value value,
 
 /* Those that dial.h derives, for a run that goes on. */
 static const pl_key derived[] = {
-    PL_KEY_architecture,
-    PL_KEY_n_layer,
-    PL_KEY_n_embd,
-    PL_KEY_n_head,
-    PL_KEY_optimizer,
-    PL_KEY_schedule,
-    PL_KEY_batch_size,
-    PL_KEY_gradient_accumulation_steps,
-    PL_KEY_learning_rate,
-    PL_KEY_muon_learning_rate,
-    PL_KEY_min_lr,
-    PL_KEY_max_iters,
-    PL_KEY_lr_decay_iters,
-    PL_KEY_warmup_iters,
-    PL_KEY_eval_interval,
-    PL_KEY_eval_iters,
+    PL_KEY_architecture,   PL_KEY_n_layer,
+    PL_KEY_n_embd,         PL_KEY_n_head,
+    PL_KEY_optimizer,      PL_KEY_schedule,
+    PL_KEY_batch_size,     PL_KEY_gradient_accumulation_steps,
+    PL_KEY_learning_rate,  PL_KEY_muon_learning_rate,
+    PL_KEY_min_lr,         PL_KEY_max_iters,
+    PL_KEY_lr_decay_iters, PL_KEY_warmup_iters,
+    PL_KEY_eval_interval,  PL_KEY_eval_iters,
 };
 
 /* ---- the model ---- */
@@ -134,27 +128,29 @@ static pl_status set_batch(pl_config *config, int64_t sequences,
     const bool has_steps = pl_config_was_set(
         config, PL_KEY_gradient_accumulation_steps);
     const int64_t own = sequences < MOST_AT_ONCE ? sequences : MOST_AT_ONCE,
-                  rest = nearest((double)sequences /
-                                     (double)
-                                         config->gradient_accumulation_steps,
-                                 1);
+                  rest = nearest(
+                      (double)sequences /
+                          (double)config->gradient_accumulation_steps,
+                      1);
     pl_status status = propose(config, PL_KEY_batch_size,
                                pl_value_int(has_steps ? rest : own), from, err);
     if (!status)
-        status = propose(config, PL_KEY_gradient_accumulation_steps,
-                         pl_value_int(nearest((double)sequences /
-                                                  (double)config->batch_size,
-                                              1)),
-                         from, err);
+        status = propose(
+            config, PL_KEY_gradient_accumulation_steps,
+            pl_value_int(
+                nearest((double)sequences / (double)config->batch_size, 1)),
+            from, err);
     return status;
 }
 
-/* Rates grow with the root of the batch; AdamW's also fall with that of the
+/* Rates grow slowly with the batch; AdamW's also fall with the root of the
  * width. */
 static pl_status set_rates(pl_config *config, pl_config_source from,
                            pl_error *err)
 {
-    const double more = sqrt((double)pl_config_update_tokens(config) / REFERENCE_BATCH),
+    const double more = pl_exact_pow((double)pl_config_update_tokens(config) /
+                                         REFERENCE_BATCH,
+                                     RATE_POWER),
                  width = sqrt((double)REFERENCE_CHANNELS /
                               (double)config->n_embd);
     pl_status status = propose(config, PL_KEY_learning_rate,
@@ -224,16 +220,18 @@ pl_status pl_dial_set_run(pl_config *config, size_t vocab_size, double tokens,
     if (!(tokens > 0.0))
         tokens = PL_DIAL_RATIO * parameters;
     const double reference = (double)PL_DIAL_RATIO * REFERENCE_PARAMETERS,
-                 batch = REFERENCE_BATCH *
-                         pl_exact_pow(tokens / reference, BATCH_POWER);
-    status = set_batch(config,
-                       power_of_two(batch / (double)config->block_size), from,
-                       err);
+                 best = REFERENCE_BATCH *
+                        pl_exact_pow(tokens / reference, BATCH_POWER),
+                 batch = fmin(best, tokens / LEAST_UPDATES);
+    status = set_batch(config, power_of_two(batch / (double)config->block_size),
+                       from, err);
     if (!status)
         status = set_rates(config, from, err);
     if (!status)
         status = pl_dial_set_length(
-            config, nearest(tokens / (double)pl_config_update_tokens(config), 1), from, err);
+            config,
+            nearest(tokens / (double)pl_config_update_tokens(config), 1), from,
+            err);
     if (!status)
         status = set_evaluation(config, tokens, from, err);
     return status;

@@ -76,21 +76,23 @@ static void the_reference_is_what_was_published(void **state)
     check_origin(&c, PL_KEY_dropout, "default");
 }
 
-/* 4 blocks of 256 with 8192 tokens: 3.21 + 2.10 million, 63.7 million tokens;
- * 524288 (63.7 / 1321)^0.383 = 164000 tokens, nearest to 2^17 of the powers of
- * two; rates by the root of a quarter. */
+/* 4 blocks of 256 with 8192 tokens: 3.21 + 2.10 million, 63.7 million tokens.
+ * A batch of 524288 (63.7 / 1321)^0.383 = 164000 tokens would make 390 updates:
+ * a thousandth of the tokens is taken, 128 sequences. Rates by the eighth root
+ * of an eighth. */
 static void a_small_one_follows_the_rules(void **state)
 {
     (void)state;
     const pl_config c = turn("depth = 4\nblock_size = 512\n", 8192);
     assert_int_equal(c.n_embd, 256);
     assert_int_equal(c.n_head, 4);
-    assert_int_equal(pl_config_update_tokens(&c), 131072);
-    check_near(c.muon_learning_rate, 0.01, 1e-12);
-    check_near(c.learning_rate, 0.008 * 0.5 * sqrt(3.0), 1e-12);
-    check_near((double)c.max_iters, /* 486, less a few */
-               12.0 * (4 * (4 * 256 * 256 + 3 * 256 * 704) + 8192 * 256) / 131072,
-               0.02);
+    assert_int_equal(pl_config_update_tokens(&c), 65536);
+    check_near(c.muon_learning_rate, 0.02 * pow(0.125, 0.125), 1e-12);
+    check_near(c.learning_rate, 0.008 * pow(0.125, 0.125) * sqrt(3.0), 1e-12);
+    check_near((double)c.max_iters, /* 972, less a few */
+               12.0 * (4 * (4 * 256 * 256 + 3 * 256 * 704) + 8192 * 256) /
+                   65536,
+               0.01);
     /* a three-thousandth of them per evaluation and split */
     check_near((double)(c.eval_iters * c.batch_size * 512), 0.003 * 63.7e6,
                0.05);
@@ -119,8 +121,7 @@ static void what_is_set_stays_and_is_followed(void **state)
     assert_int_equal(c.architecture, PL_ARCHITECTURE_LLAMA);
     assert_int_equal(c.optimizer, PL_OPTIMIZER_ADAMW);
     assert_int_equal(c.batch_size, 6);
-    assert_int_equal(c.gradient_accumulation_steps,
-                     (int)(128.0 / 6.0 + 0.5));
+    assert_int_equal(c.gradient_accumulation_steps, 5); /* of 32 sequences */
     check_near(c.learning_rate, 1e-3, 0.0);
     check_near(c.min_lr, 5e-5, 1e-12);
     assert_int_equal(c.max_iters, 77);
@@ -128,14 +129,14 @@ static void what_is_set_stays_and_is_followed(void **state)
     assert_int_equal(c.warmup_iters, 7);
     assert_int_equal(c.eval_interval, 7);
     c = turn("depth = 4\ngradient_accumulation_steps = 4\n", 8192);
-    assert_int_equal(c.batch_size, 32);
+    assert_int_equal(c.batch_size, 16);
     c = read("n_layer = 3\n"); /* no dial */
     assert_int_equal(pl_dial_set_model(&c, &err), PL_OK);
     assert_int_equal(pl_dial_set_run(&c, 8192, 0.0, PL_FROM_DEPTH, &err),
                      PL_OK);
-    assert_int_equal(pl_config_difference(&c, &(pl_config[]){
-                                                  read("n_layer = 3\n") }[0]),
-                     PL_EFFECT_CALL);
+    assert_int_equal(
+        pl_config_difference(&c, &(pl_config[]){ read("n_layer = 3\n") }[0]),
+        PL_EFFECT_CALL);
 }
 
 /* Every depth gives a config that can run, with heads that divide. */
