@@ -3,8 +3,8 @@
 #include "base/exact.h"
 
 /* The law, and how far from it runs may end: other text, other settings. */
-static const double FLOOR = 0.55, OF_PARAMETERS = 37.3, OF_BYTES = 118.7,
-                    POWER = 0.29, LOW = 0.90, HIGH = 1.20;
+static const double FLOOR = 0.75, OF_PARAMETERS = 3.7, PARAMETER_POWER = 0.2,
+                    OF_BYTES = 60.0, BYTE_POWER = 0.3, LOW = 0.90, HIGH = 1.20;
 
 /* How often a text can be seen again until that teaches nothing more:
  * arXiv 2305.16264. */
@@ -45,8 +45,9 @@ pl_expectation pl_expect_bits(double parameters, double tokens,
     if (!(parameters >= 1.0) || !(bytes >= 1.0))
         return (pl_expectation){ 0.0, 8.0 };
     const double bits = FLOOR +
-                        OF_PARAMETERS * pl_exact_pow(parameters, -POWER) +
-                        OF_BYTES * pl_exact_pow(bytes, -POWER);
+                        OF_PARAMETERS *
+                            pl_exact_pow(parameters, -PARAMETER_POWER) +
+                        OF_BYTES * pl_exact_pow(bytes, -BYTE_POWER);
     return (pl_expectation){ .low = LOW * bits,
                              .high = HIGH * bits < 8.0 ? HIGH * bits : 8.0 };
 }

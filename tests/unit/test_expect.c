@@ -21,14 +21,28 @@ static void check_within(double parameters, double tokens,
                  parameters, tokens, found, e.low, e.high);
 }
 
-/* nanochat's sweep, dev/LOG.md: tokens of 4.8 bytes. */
+/* nanochat's, dev/LOG.md, with tokens of 4.8 bytes: its first models of 8 to 20
+ * blocks, and a later sweep; llm.c's GPT-2 on ten billion tokens. */
 static void published_runs_are_within(void **state)
 {
     (void)state;
+    check_within(58.7e6, 1.17e9, 4.8, 1.0885);
+    check_within(135e6, 2.7e9, 4.8, 0.977);
+    check_within(268e6, 5.4e9, 4.8, 0.9059);
+    check_within(477e6, 9.5e9, 4.8, 0.8565);
+    check_within(124e6, 1e10, 4.6, 1.03);
     check_within(110678115, 1241505403, 4.8, 0.8972);
     check_within(167797457, 1785336422, 4.8, 0.8616);
     check_within(250650865, 2642234152, 4.8, 0.8293);
     check_within(381758347, 3806871243, 4.8, 0.7999);
+}
+
+/* The demo's, and shorter ones of its like. */
+static void own_runs_are_within(void **state)
+{
+    (void)state;
+    check_within(885e3, 800 * 2048.0, 2.75, 1.606);
+    check_within(885e3, 240 * 2048.0, 2.75, 1.870);
 }
 
 static void more_is_less(void **state)
@@ -81,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_runs_are_within),
+        cmocka_unit_test(own_runs_are_within),
         cmocka_unit_test(more_is_less),
         cmocka_unit_test(repeated_text_wears_out),
         cmocka_unit_test(a_vocabulary_has_its_bytes),
