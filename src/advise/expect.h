@@ -2,10 +2,10 @@
  * range, before it begins. In bits per byte, which doesn't depend on the
  * tokenizer.
  *
- * A law of the usual form, E + A / parameters^a + B / bytes^b: its constants are
- * fitted to runs that nanochat and llm.c have published and to small runs of
- * this program (docs/recipe.md). Text differs more than models do: the range is wide, and
- * says so. */
+ * A law of the usual form, E + A / parameters^a + B / bytes^b: its constants
+ * are fitted to runs that nanochat and llm.c have published and to small runs
+ * of this program (docs/recipe.md). Text differs more than models do: the range
+ * is wide, and says so. */
 #ifndef PL_ADVISE_EXPECT_H
 #define PL_ADVISE_EXPECT_H
 

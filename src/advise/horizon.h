@@ -1,6 +1,6 @@
 /* horizon.h: how many updates a run makes in a number of minutes, by what this
- * machine is known to reach. Asked once, before the first step: from then on the
- * number is a setting of the run like any other. */
+ * machine is known to reach. Asked once, before the first step: from then on
+ * the number is a setting of the run like any other. */
 #ifndef PL_ADVISE_HORIZON_H
 #define PL_ADVISE_HORIZON_H
 

@@ -123,8 +123,7 @@ static pl_status turn_dials(pl_config *config, pl_heap *heap, pl_error *err)
     if (status || !(config->max_minutes > 0.0))
         return status;
     status = pl_cli_machine(&machine, PL_MACHINE_PLAN, config, heap, err);
-    return status ? status
-                  : pl_cli_minutes(config, &machine, NULL, heap, err);
+    return status ? status : pl_cli_minutes(config, &machine, NULL, heap, err);
 }
 
 static pl_status run_config(pl_cli_args *args, pl_heap *heap, pl_error *err)

@@ -1,19 +1,16 @@
 /* cmd_plan.c: what takes what, before anything runs. */
-#include "advise/expect.h"
 #include "advise/horizon.h"
 #include "advise/remedies.h"
 #include "advise/runplan.h"
 #include "advise/savings.h"
-#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/dial.h"
 #include "cli/page_out.h"
+#include "cli/plan_expected.h"
+#include "cli/plan_rates.h"
 #include "cli/plan_steps.h"
 #include "cli/term.h"
-#include "cli/text_look.h"
-#include "config/special.h"
 #include "format/jsontext.h"
-#include "model/dial.h"
 #include "train/medium.h"
 #include "web/plan_page.h"
 
@@ -35,8 +32,7 @@ typedef struct plan {
     size_t n_fixes;
     pl_remedy changes[PL_MAX_REMEDIES];
     size_t n_changes;
-    pl_expect_text text;
-    pl_expectation expected; /* high: 0: nothing is */
+    pl_plan_expected expected;
 } plan;
 
 static size_t micro_steps(const plan *p)
@@ -233,62 +229,6 @@ static double run_seconds(const plan *p)
     return pl_horizon_run_seconds(&p->run, p->config, &p->machine);
 }
 
-static const char *rates_text(const plan *p)
-{
-    switch (pl_machine_rates(&p->machine)->source) {
-    case PL_RATES_MEASURED:
-        return "what this machine reached";
-    case PL_RATES_SIMILAR:
-        return "what this machine reached at another width or dtype";
-    case PL_RATES_STATED:
-        return "the card's data sheet: an estimate";
-    case PL_RATES_BUILT_IN:
-        break;
-    }
-    return "a built-in table; `train` and `bench` measure";
-}
-
-/* What the loss will be like at the end. */
-static void print_expected(const plan *p)
-{
-    const double per_token = 0.69314718 * p->text.bytes_per_token;
-    if (!(p->expected.high > 0.0))
-        return;
-    printf("%sexpect%s      %.2f to %.2f bits per byte at the end (val_bpb)",
-           pl_term_out(PL_TERM_BOLD), pl_term_out_end(), p->expected.low,
-           p->expected.high);
-    if (p->text.unique_bytes > 0.0)
-        printf(", a loss of %.2f to %.2f", per_token * p->expected.low,
-               per_token * p->expected.high);
-    printf(": what prose takes a model of this size and length "
-           "(docs/recipe.md)\n");
-}
-
-/* How old the rates are and how far to trust them. */
-static void print_rates(const plan *p)
-{
-    const pl_rates *rates = pl_machine_rates(&p->machine);
-    const double age = pl_clock_date() - rates->date;
-    printf("%srates%s       ", pl_term_out(PL_TERM_BOLD), pl_term_out_end());
-    if (rates->source == PL_RATES_STATED)
-        printf("from the card's data sheet and a model of the kernels, which "
-               "no card has confirmed yet (docs/gpu.md)\n");
-    else if (rates->source == PL_RATES_BUILT_IN)
-        printf("built in, of another machine: good to compare layouts, not to "
-               "tell the time\n");
-    else if (!(pl_rates_trust(rates, pl_clock_date()) > 0.0))
-        printf("of unknown age: the next `train` or `bench` measures anew\n");
-    else if (rates->quiet >= PL_LOOKS_QUIET)
-        printf("measured %s ago, undisturbed (%.0f %% of the time was "
-               "ours)\n",
-               pl_units_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
-    else
-        printf("measured %s ago in a busy moment (%.0f %% of the time was "
-               "ours): it may be faster; a quiet `train` or `bench` corrects "
-               "them\n",
-               pl_units_duration(fmax(age, 0.0)).text, 100.0 * rates->quiet);
-}
-
 static void print_layout(const plan *p)
 {
     const pl_fit *fit = &p->run.fit;
@@ -297,7 +237,8 @@ static void print_layout(const plan *p)
     pl_run_plan_layout_text(&p->run.gpt.layout, L, text, sizeof text);
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
-           pl_units_duration(p->run.update_seconds).text, rates_text(p));
+           pl_units_duration(p->run.update_seconds).text,
+           pl_plan_rates_text(&p->machine));
     printf("%srun%s         %.0f tokens/s; %s for %lld updates (%s tokens), "
            "with the evaluations\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), tokens_per_second(p),
@@ -306,8 +247,8 @@ static void print_layout(const plan *p)
            pl_units_count((uint64_t)p->config->max_iters *
                           (uint64_t)pl_config_update_tokens(p->config))
                .text);
-    print_rates(p);
-    print_expected(p);
+    pl_plan_rates_print(&p->machine);
+    pl_plan_expected_print(&p->expected);
     if (!fit->has_runner_up)
         return;
     pl_run_plan_layout_text(&fit->runner_up.layout, L, text, sizeof text);
@@ -381,20 +322,6 @@ static void put_levels(pl_json_text *j, const pl_gpt *gpt)
     pl_json_text_close(j, ']');
 }
 
-static const char *rates_word(const plan *p)
-{
-    switch (pl_machine_rates(&p->machine)->source) {
-    case PL_RATES_BUILT_IN:
-        return "built-in";
-    case PL_RATES_STATED:
-        return "stated";
-    case PL_RATES_SIMILAR:
-    case PL_RATES_MEASURED:
-        break;
-    }
-    return "measured";
-}
-
 static void put_fit(pl_json_text *j, const plan *p)
 {
     if (p->machine.budget_bytes == SIZE_MAX)
@@ -412,11 +339,11 @@ static void put_fit(pl_json_text *j, const plan *p)
     pl_json_text_real(j, "predicted_tokens_per_second", tokens_per_second(p));
     pl_json_text_whole(j, "max_iters", (uint64_t)p->config->max_iters);
     pl_json_text_real(j, "predicted_run_seconds", run_seconds(p));
-    if (p->expected.high > 0.0) {
-        pl_json_text_real(j, "expected_bpb_low", p->expected.low);
-        pl_json_text_real(j, "expected_bpb_high", p->expected.high);
+    if (p->expected.bits.high > 0.0) {
+        pl_json_text_real(j, "expected_bpb_low", p->expected.bits.low);
+        pl_json_text_real(j, "expected_bpb_high", p->expected.bits.high);
     }
-    pl_json_text_string(j, "rates", rates_word(p));
+    pl_json_text_string(j, "rates", pl_plan_rates_word(&p->machine));
     pl_json_text_real(j, "rates_date", pl_machine_rates(&p->machine)->date);
     pl_json_text_real(j, "rates_quiet", pl_machine_rates(&p->machine)->quiet);
     put_levels(j, &p->run.gpt);
@@ -531,27 +458,6 @@ static pl_status write_page(const plan *p, const char *path, int as_svg,
     return pl_page_out_close(&out, err);
 }
 
-/* Of a run that begins with nothing: what a model knows already, no law does.
- */
-static pl_status expect(plan *p, size_t vocab_size, pl_error *err)
-{
-    double parameters;
-    p->expected = (pl_expectation){ 0.0, 0.0 };
-    if (pl_config_beginning(p->config) != PL_BEGIN_SCRATCH ||
-        p->config->max_iters == 0)
-        return PL_OK;
-    pl_status status = pl_dial_parameters(&parameters, p->config, vocab_size,
-                                          err);
-    if (status)
-        return status;
-    p->text = pl_cli_look_at_text(p->config, vocab_size);
-    p->expected = pl_expect_bits(parameters,
-                                 (double)p->config->max_iters *
-                                     (double)pl_config_update_tokens(p->config),
-                                 &p->text);
-    return PL_OK;
-}
-
 static pl_status make(plan *p, pl_config *config, pl_heap *heap, pl_error *err)
 {
     size_t vocab_size;
@@ -576,7 +482,7 @@ static pl_status make(plan *p, pl_config *config, pl_heap *heap, pl_error *err)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);
     if (!status)
-        status = expect(p, vocab_size, err);
+        status = pl_plan_expected_make(&p->expected, config, vocab_size, err);
     if (!status)
         status = pl_savings_make(p->fixes, &p->n_fixes, &p->run, p->config,
                                  &p->machine, err);

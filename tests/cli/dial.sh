@@ -13,12 +13,15 @@ dial=(--dataset=cats --depth=1 --block_size=16 --device=cpu --threads=1)
 value() {
     python3 - "$1" "$2" <<'PY'
 import glob, json, sys
-state = json.load(open(sorted(glob.glob(sys.argv[2] + "/step-*/state.json"))[-1]))
-print(state["config"][sys.argv[1]])
+last = sorted(glob.glob(sys.argv[2] + "/step-*/state.json"))[-1]
+print(json.load(open(last))["config"][sys.argv[1]])
 PY
 }
+newest() {
+    printf '%s\n' "$1"/step-* | tail -n 1
+}
 weights() {
-    grep -h 'safetensors' -A 3 "$(printf '%s\n' "$1"/step-* | tail -1)/manifest.json" |
+    grep -h 'safetensors' -A 3 "$(newest "$1")/manifest.json" |
         grep -o '"[0-9a-f]\{32\}"'
 }
 
@@ -71,7 +74,8 @@ says "iter $((updates + 1)):"
 
 # ---- what wins ----
 
-expect 3 "$PLIMSOLL" train "${dial[@]}" --init_from="$(printf '%s\n' timed/step-* | tail -1)" --out_dir=another
+expect 3 "$PLIMSOLL" train "${dial[@]}" --init_from="$(newest timed)" \
+    --out_dir=another
 says 'depth = 1 describes a new model'
 
 expect 0 "$PLIMSOLL" train "${dial[@]}" "${short[@]}" --max_iters=3 \
