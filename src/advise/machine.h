@@ -9,6 +9,7 @@
 #define PL_ADVISE_MACHINE_H
 
 #include "advise/load.h"
+#include "comm/comm.h"
 #include "config/config.h"
 #include "device/device.h"
 #include "model/gpt.h"
@@ -48,6 +49,9 @@ typedef struct pl_machine {
     size_t width;              /* and its n_embd, which the rates depend on */
     const char *cache_folder;  /* where rates are remembered; NULL: nowhere */
     double similar_trust;      /* in the rates for any width that are there */
+    size_t ranks, rank;        /* processes that share the run, and which this
+                                * is; 0: there is one */
+    pl_comm *comm; /* between them, where they are there; else NULL */
     pl_load_reader *read_load; /* NULL: this machine's */
 } pl_machine;
 

@@ -24,6 +24,8 @@
       "it doesn't fit the memory: a run, or a plan of one")                    \
     X(PL_E_UNSUPPORTED, "unsupported", 6,                                      \
       "sound, but nothing that this program does")                             \
+    X(PL_E_RANKS, "ranks", 7,                                                  \
+      "another process of the run ended, hangs or can't be reached")           \
     X(PL_E_STOPPED, "stopped", 130,                                            \
       "stopped by Ctrl-C (by another signal: 128 + its number)")
 

@@ -4,6 +4,7 @@
 #include "cli/dial.h"
 #include "cli/eval_tasks.h"
 #include "cli/live_process.h"
+#include "cli/ranks.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
 #include "config/special.h"
@@ -132,10 +133,29 @@ static void close_notes(pl_status status)
                                                     : PL_PHASE_FAILED);
 }
 
+static int stop_asked(void *context)
+{
+    (void)context;
+    return pl_cli_signal() ? PL_STOP_SOON : PL_STOP_NOT;
+}
+
+/* One of the processes that rank 0 speaks for. */
+static pl_status run_silently(pl_session *session, pl_error *err)
+{
+    const pl_listener listener = { .stop = stop_asked,
+                                   .patience_seconds = 2.0 };
+    pl_cli_catch_signals();
+    pl_status status = pl_train(session, &listener, err);
+    pl_session_close(session);
+    return status;
+}
+
 /* Trains or only evaluates, and closes. */
 static pl_status run_session(pl_session *session, pl_error *err)
 {
     pl_train_view view;
+    if (session->run.rank)
+        return run_silently(session, err);
     print_start(session);
     say_comparable(session);
     open_notes(session);
@@ -161,12 +181,20 @@ static pl_status train_alone(const pl_cli_args *args, pl_config *config,
 {
     pl_session session;
     pl_machine machine;
+    pl_comm *comm;
     const pl_run_purpose purpose = config->eval_only ? PL_RUN_EVALUATES
                                                      : PL_RUN_TRAINS;
     pl_term_hand_on(keep_warning, &notes);
-    pl_cli_say_ignored(config);
-    pl_status status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap,
-                                      err);
+    pl_status status = pl_cli_ranks_open(&comm, heap, err);
+    if (!comm || pl_comm_rank(comm) == 0)
+        pl_cli_say_ignored(config);
+    if (!status)
+        status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
+    if (!status && comm) {
+        machine.comm = comm;
+        machine.ranks = (size_t)pl_comm_ranks(comm);
+        machine.rank = (size_t)pl_comm_rank(comm);
+    }
     if (!status && live.pid)
         status = pl_machine_take_off(&machine, pl_live_process_bytes(&live),
                                      "the live page", err);
@@ -174,10 +202,15 @@ static pl_status train_alone(const pl_cli_args *args, pl_config *config,
         status = calibrate(&machine, purpose, config, heap, err);
     if (!status && purpose == PL_RUN_TRAINS)
         status = pl_cli_minutes(config, &machine, args, heap, err);
+    if (!status && comm)
+        status = pl_cli_ranks_agree(comm, config, heap, err);
     if (!status)
         status = pl_session_open_train(&session, purpose, config, &machine,
                                        &pl_term_log, heap, err);
-    return status ? status : run_session(&session, err);
+    if (!status)
+        status = run_session(&session, err);
+    pl_cli_ranks_close(comm, status, err);
+    return status;
 }
 
 enum { FLAG_RESUME = 1, FLAG_LIVE = 2, LIVE_AT = 1 };

@@ -7,7 +7,7 @@
 void pl_steps_sumsq(cx *c, const pl_step *s)
 {
     pl_sumsq a = { .partial = arg(c, s, PL_ARG_SUMSQ_PARTIAL),
-                   .x = arg(c, s, PL_ARG_SUMSQ_G),
+                   .x = arg_from(c, s, PL_ARG_SUMSQ_G, s->first),
                    .count = s->rows };
     c->calls->sumsq(c->worker, &a);
 }
@@ -31,9 +31,7 @@ void pl_steps_clip(cx *c, const pl_step *s)
 static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
 {
     void *w = arg_from(c, s, PL_ARG_ADAMW_W, s->first),
-         *m = arg_from(c, s, PL_ARG_ADAMW_M, s->first),
-         *v = arg_from(c, s, PL_ARG_ADAMW_V, s->first);
-    size_t block = s->first / PL_QUANT_BLOCK;
+         *m = arg(c, s, PL_ARG_ADAMW_M), *v = arg(c, s, PL_ARG_ADAMW_V);
     if (storage_of(c, s, PL_ARG_ADAMW_W) == PL_STORE_BF16)
         a->w_bf16 = w;
     else
@@ -41,8 +39,8 @@ static void fill_adamw(cx *c, const pl_step *s, pl_adamw *a)
     if (has(s, PL_ARG_ADAMW_M_SCALES)) {
         a->m_codes = m;
         a->v_codes = v;
-        a->m_scales = arg_from(c, s, PL_ARG_ADAMW_M_SCALES, block);
-        a->v_scales = arg_from(c, s, PL_ARG_ADAMW_V_SCALES, block);
+        a->m_scales = arg(c, s, PL_ARG_ADAMW_M_SCALES);
+        a->v_scales = arg(c, s, PL_ARG_ADAMW_V_SCALES);
     } else {
         a->m = m;
         a->v = v;

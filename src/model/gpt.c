@@ -252,7 +252,7 @@ static void build_save(builder *b)
     pl_graph_in_host(b->graph, gpt->slice);
     for (size_t set = 0; set < sizeof sets / sizeof sets[0]; set++)
         for (size_t i = 0; i < pl_param_slots(b->s); i++) {
-            if (sets[set][i] == PL_NO_BUFFER)
+            if (sets[set][i] < 0) /* not there, or not here */
                 continue;
             pl_step *step = pl_build_step(b, PL_OP_FETCH, -1);
             pl_step_arg(step, PL_ARG_FETCH_TO, gpt->slice);
@@ -271,6 +271,7 @@ typedef struct weight_set {
     pl_dtype matrices; /* vectors are float32 */
     size_t block;
     int adamw_only; /* not of matrices that are Muon's */
+    int is_sliced;  /* only what this process keeps */
 } weight_set;
 
 static int covers(const weight_set *set, const pl_param *param,
@@ -289,13 +290,18 @@ static int covers(const weight_set *set, const pl_param *param,
     return 0;
 }
 
-static pl_buffer_id build_one(builder *b, const weight_set *set,
+static pl_buffer_id build_one(builder *b, const weight_set *set, size_t slot,
                               const pl_param *param)
 {
     pl_graph *graph = b->graph;
     char text[PL_PARAM_NAME_BYTES + 16];
     const char *name = NULL;
-    size_t count = param->rows * param->cols;
+    const pl_slice own = pl_gpt_own(b->gpt, slot);
+    const size_t all = param->rows * param->cols,
+                 count = set->is_sliced ? own.count : all;
+
+    if (count == 0)
+        return PL_BUFFER_ELSEWHERE;
 
     snprintf(text, sizeof text, "%s%s", set->prefix,
              pl_param_name_of(param).text);
@@ -307,8 +313,9 @@ static pl_buffer_id build_one(builder *b, const weight_set *set,
         return pl_graph_buffer(graph, name, set->class, set->matrices,
                                (count + set->block - 1) / set->block, 1);
     return pl_graph_buffer(graph, name, set->class,
-                           param->is_2d ? set->matrices : PL_F32, param->rows,
-                           param->cols);
+                           param->is_2d ? set->matrices : PL_F32,
+                           count == all ? param->rows : count,
+                           count == all ? param->cols : 1);
 }
 
 static pl_buffer_id *build_set(builder *b, weight_set set)
@@ -325,7 +332,7 @@ static pl_buffer_id *build_set(builder *b, weight_set set)
         ids[i] = PL_NO_BUFFER;
         if (pl_param_present(b->s, &param) && covers(&set, &param, b->s) &&
             !(set.adamw_only && pl_build_is_muon(b, &param)))
-            ids[i] = build_one(b, &set, &param);
+            ids[i] = build_one(b, &set, i, &param);
     }
     return ids;
 }
@@ -341,25 +348,28 @@ static void build_sets(builder *b)
                        layout->dtype != PL_F32 && layout->weights == PL_F32;
 
     gpt->weights = build_set(
-        b, (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL, layout->weights, 1, 0 });
+        b,
+        (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL, layout->weights, 1, 0, 0 });
     gpt->copies = build_set(b, (weight_set){ "copy.", PL_CLASS_COPY,
                                              copied ? OF_PRODUCTS : OF_NONE,
-                                             layout->dtype, 1, 0 });
+                                             layout->dtype, 1, 0, 0 });
     if (!train)
         return;
-    const weight_set moment = { "m.",   PL_CLASS_MOMENT,
-                                OF_ALL, small ? PL_U8 : PL_F32,
-                                1,      0 };
-    const weight_set scale = {
-        "m.scales.", PL_CLASS_MOMENT, small ? OF_MATRICES : OF_NONE,
-        PL_F32,      PL_QUANT_BLOCK,  0
-    };
+    const weight_set moment = { "m.", PL_CLASS_MOMENT,         OF_ALL,
+                                small ? PL_U8 : PL_F32, 1, 0, 1 };
+    const weight_set scale = { "m.scales.",
+                               PL_CLASS_MOMENT,
+                               small ? OF_MATRICES : OF_NONE,
+                               PL_F32,
+                               PL_QUANT_BLOCK,
+                               0,
+                               1 };
     weight_set second_moment = moment, second_scale = scale;
     second_moment.prefix = "v.";
     second_scale.prefix = "v.scales.";
     second_moment.adamw_only = second_scale.adamw_only = 1;
     gpt->gradients = build_set(
-        b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL, PL_F32, 1, 0 });
+        b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL, PL_F32, 1, 0, 0 });
     gpt->m = build_set(b, moment);
     gpt->v = build_set(b, second_moment);
     gpt->m_scales = build_set(b, scale);
@@ -405,6 +415,13 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                   .positions = PL_NO_BUFFER };
 
     pl_graph_begin(&gpt->graph, heap);
+    gpt->graph.status = pl_slices_make(&gpt->slices, &gpt->shape,
+                                       gpt->layout.optimizer,
+                                       pl_gpt_ranks(&gpt->layout), heap,
+                                       &gpt->graph.error);
+    if (gpt->graph.status)
+        return pl_fail(err, gpt->graph.status, "%s", gpt->graph.error.text);
+    gpt->partials = PL_NO_BUFFER;
     gpt->controls = pl_graph_buffer(&gpt->graph, "controls", PL_CLASS_CONTROL,
                                     PL_U8, sizeof(pl_controls), 1);
     gpt->graph.controls = gpt->controls;

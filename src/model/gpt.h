@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "model/params.h"
 #include "model/shape.h"
+#include "model/slices.h"
 #include "plan/graph.h"
 #include "plan/place.h"
 
@@ -47,6 +48,9 @@ typedef struct pl_gpt_layout {
     size_t batches;    /* such, in an update */
     size_t groups;     /* whose gradients are added pairwise: a power of two,
                         * of `batches` at most */
+    size_t ranks;      /* processes that share an update, each with `batches`
+                        * and `groups` of its own; 0: one */
+    size_t rank;       /* which of them this is */
     size_t micro;      /* the micro-batch: sequences computed at once */
     size_t train_T;    /* tokens of a training sequence; 0: shape's T */
     size_t eval_T;     /* tokens of an evaluation sequence */
@@ -74,15 +78,21 @@ typedef struct pl_gpt_layout {
     const uint8_t *levels; /* [L]: what each layer keeps, 0 to 3 */
 } pl_gpt_layout;
 
+/* Of a set of moments: another process keeps all of this one. */
+enum { PL_BUFFER_ELSEWHERE = PL_NO_BUFFER - 1 };
+
 typedef struct pl_gpt {
     pl_shape shape;
     pl_gpt_layout layout;
     pl_graph graph;
     pl_placement placement;
-    /* per slot of params.h; PL_NO_BUFFER where absent */
+    /* per slot of params.h; PL_NO_BUFFER where absent. Moments begin with the
+     * first element of their slice */
     pl_buffer_id *weights, *gradients, *m, *v; /* v: AdamW's alone */
     pl_buffer_id *m_scales, *v_scales;         /* of moments in 8 bits */
     pl_buffer_id *copies;      /* of weights that products read */
+    pl_slices slices;          /* of which moments are kept here */
+    pl_buffer_id partials;     /* float64: of the norm, by blocks; training */
     pl_buffer_id rotary;       /* float32 [T, D]: rotary.h; or PL_NO_BUFFER */
     pl_buffer_id controls;     /* device.h's pl_controls */
     pl_buffer_id outcome;      /* and pl_outcome; training only */
@@ -114,6 +124,14 @@ PL_MUST_CHECK pl_status pl_gpt_layout_make(pl_gpt_layout *layout,
 /* Serving: every slot's row has room in a round, and its logits. For whoever
  * changed slots, prefill or logit_rows. */
 void pl_gpt_layout_mend_serving(pl_gpt_layout *layout);
+
+/* The layout of one of `ranks` processes, of which each has as many of the
+ * update's groups: `ranks` divides layout->groups. */
+void pl_gpt_layout_share(pl_gpt_layout *layout, size_t ranks, size_t rank);
+/* The same number, where a layout says nothing: 1. */
+size_t pl_gpt_ranks(const pl_gpt_layout *layout);
+/* What this process keeps of a parameter's moments. */
+pl_slice pl_gpt_own(const pl_gpt *gpt, size_t slot);
 
 /* Sums of groups that an update keeps beside its gradients: log2(groups). */
 size_t pl_gpt_digits(size_t groups);

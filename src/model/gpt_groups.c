@@ -6,7 +6,11 @@
  * in the gradients. Counting it carries: as long as a digit is 1, its sum is
  * added to the gradients from the left, and it is 0 then. The first digit that
  * is 0 takes the gradients and leaves them zero for the next group. For the
- * last group there is none: the total stays where the update reads it. */
+ * last group there is none: the total stays where the update reads it.
+ *
+ * Several processes have as many consecutive groups each: these sums are what
+ * they add then, pairwise again (train/ranks.c). */
+#include "base/check.h"
 #include "model/gpt_builder.h"
 
 size_t pl_gpt_digits(size_t groups)
@@ -15,6 +19,25 @@ size_t pl_gpt_digits(size_t groups)
     while (groups >> (digits + 1))
         digits++;
     return digits;
+}
+
+void pl_gpt_layout_share(pl_gpt_layout *layout, size_t ranks, size_t rank)
+{
+    PL_CHECK(ranks > 0 && rank < ranks && layout->groups % ranks == 0);
+    layout->batches /= ranks;
+    layout->groups /= ranks;
+    layout->ranks = ranks;
+    layout->rank = rank;
+}
+
+size_t pl_gpt_ranks(const pl_gpt_layout *layout)
+{
+    return layout->ranks ? layout->ranks : 1;
+}
+
+pl_slice pl_gpt_own(const pl_gpt *gpt, size_t slot)
+{
+    return pl_slices_at(&gpt->slices, slot, gpt->layout.rank);
 }
 
 /* g = sums[digit] + g, or sums[digit] = g and g = 0. */

@@ -21,8 +21,10 @@ static size_t blocks_of(size_t elements)
 static void adamw(builder *b, size_t i, const pl_param *param)
 {
     const pl_gpt *gpt = b->gpt;
+    const pl_slice own = pl_gpt_own(gpt, i);
     pl_step *step = pl_build_step(b, PL_OP_ADAMW, param->layer);
-    step->rows = param->rows * param->cols;
+    step->first = own.first;
+    step->rows = own.count;
     step->tensor = i;
     step->flags |= param->group == PL_PARAM_DECAYED ? PL_STEP_DECAY : 0;
     pl_step_arg(step, PL_ARG_ADAMW_W, gpt->weights[i]);
@@ -185,7 +187,8 @@ static void muon(builder *b)
     const muon_room room = make_room(b);
     for (size_t i = 0; i < pl_param_slots(b->s) && !b->graph->status; i++) {
         pl_param param = pl_param_at(b->s, i);
-        if (pl_param_present(b->s, &param) && pl_build_is_muon(b, &param))
+        if (pl_param_present(b->s, &param) && pl_build_is_muon(b, &param) &&
+            pl_gpt_own(b->gpt, i).count)
             muon_weight(b, &room, i, &param);
     }
 }
@@ -195,35 +198,37 @@ static void muon(builder *b)
 void pl_build_update(builder *b)
 {
     pl_gpt *gpt = b->gpt;
-    size_t slots = pl_param_slots(b->s), partials = 0;
+    const size_t slots = pl_param_slots(b->s),
+                 partials = gpt->slices.blocks[slots];
 
     b->program = PL_UPDATE_WEIGHTS;
-    for (size_t i = 0; i < slots; i++) {
-        pl_param param = pl_param_at(b->s, i);
-        if (pl_param_present(b->s, &param))
-            partials += (param.rows * param.cols + PL_SUMSQ_BLOCK - 1) /
-                        PL_SUMSQ_BLOCK;
-    }
-    pl_buffer_id partial = pl_build_buffer(
+    gpt->partials = pl_build_buffer(
         b, -1, "norm.partials", PL_CLASS_TRANSIENT, PL_F64, partials, 1);
-    size_t row = 0;
+    if (pl_gpt_ranks(&gpt->layout) > 1) /* others write theirs */
+        pl_graph_host(b->graph, gpt->partials, PL_HOST_WRITES);
+    b->graph->programs[PL_UPDATE_WEIGHTS].loop_steps = SIZE_MAX;
     for (size_t i = 0; i < slots; i++) {
-        pl_param param = pl_param_at(b->s, i);
-        if (gpt->gradients[i] == PL_NO_BUFFER)
+        const pl_slice own = pl_gpt_own(gpt, i);
+        if (gpt->gradients[i] == PL_NO_BUFFER || own.count == 0)
             continue;
-        pl_step *step = pl_build_step(b, PL_OP_SUMSQ, param.layer);
-        step->rows = param.rows * param.cols;
-        pl_step_rows(step, PL_ARG_SUMSQ_PARTIAL, partial, row);
+        pl_step *step = pl_build_step(b, PL_OP_SUMSQ,
+                                      pl_param_at(b->s, i).layer);
+        step->first = own.first;
+        step->rows = own.count;
+        pl_step_rows(
+            step, PL_ARG_SUMSQ_PARTIAL, gpt->partials,
+            pl_slices_partials(&gpt->slices, i, gpt->layout.rank).first);
         pl_step_arg(step, PL_ARG_SUMSQ_G, gpt->gradients[i]);
-        row += (step->rows + PL_SUMSQ_BLOCK - 1) / PL_SUMSQ_BLOCK;
     }
+    pl_graph_end_loop(b->graph, PL_UPDATE_WEIGHTS);
     pl_step *step = pl_build_step(b, PL_OP_CLIP, -1);
     step->rows = partials;
     pl_step_arg(step, PL_ARG_CLIP_OUTCOME, gpt->outcome);
-    pl_step_arg(step, PL_ARG_CLIP_PARTIAL, partial);
+    pl_step_arg(step, PL_ARG_CLIP_PARTIAL, gpt->partials);
     for (size_t i = 0; i < slots; i++) {
         pl_param param = pl_param_at(b->s, i);
-        if (gpt->gradients[i] != PL_NO_BUFFER && !pl_build_is_muon(b, &param))
+        if (gpt->gradients[i] != PL_NO_BUFFER &&
+            !pl_build_is_muon(b, &param) && pl_gpt_own(gpt, i).count)
             adamw(b, i, &param);
     }
     muon(b);

@@ -145,7 +145,7 @@ enum { PL_OUTCOME_BYTES = 12 };
       PL_ROWS | PL_COLS | PL_T | PL_FIRST | PL_CAP, PL_STEP_GRADIENT,          \
       rows * cols, 0.6e9)                                                      \
     X(LOSS_SUM, "loss.sum", PL_ROWS | PL_T, 0, rows, 1.0e9)                    \
-    X(SUMSQ, "sumsq", PL_ROWS, 0, rows, 2.5e9)                                 \
+    X(SUMSQ, "sumsq", PL_ROWS | PL_FIRST, 0, rows, 2.5e9)                      \
     X(CLIP, "clip", PL_ROWS, 0, rows, 1.0e9)                                   \
     X(ADAMW, "adamw", PL_ROWS | PL_FIRST | PL_TENSOR, PL_STEP_DECAY, rows,     \
       0.7e9)                                                                   \
@@ -368,19 +368,20 @@ enum { PL_OUTCOME_BYTES = 12 };
 
 #define PL_ARGS_SUMSQ(A)                                                       \
     A(SUMSQ, PARTIAL, "partial", PL_WRITE, PL_NEEDED, PL_IS_SUM, 1)            \
-    A(SUMSQ, G, "g", PL_READ, PL_NEEDED, PL_IS_F32, rows)
+    A(SUMSQ, G, "g", PL_READ, PL_NEEDED, PL_IS_F32, first + rows)
 
 #define PL_ARGS_CLIP(A)                                                        \
     A(CLIP, OUTCOME, "outcome", PL_WRITE, PL_NEEDED, PL_IS_BYTES,              \
       PL_OUTCOME_BYTES)                                                        \
     A(CLIP, PARTIAL, "partial", PL_READ, PL_NEEDED, PL_IS_SUM, rows)
 
-/* Moments that have scales are of 8 bits. */
+/* Elements from `first` on, whose moments begin with that one. Moments that
+ * have scales are of 8 bits. */
 #define PL_ARGS_ADAMW(A)                                                       \
     A(ADAMW, W, "w", PL_UPDATE, PL_NEEDED, PL_IS_WEIGHT, first + rows)         \
     A(ADAMW, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, first + rows)            \
-    A(ADAMW, M, "m", PL_UPDATE, PL_NEEDED, PL_IS_MOMENT, first + rows)         \
-    A(ADAMW, V, "v", PL_UPDATE, PL_NEEDED, PL_IS_MOMENT, first + rows)         \
+    A(ADAMW, M, "m", PL_UPDATE, PL_NEEDED, PL_IS_MOMENT, rows)                 \
+    A(ADAMW, V, "v", PL_UPDATE, PL_NEEDED, PL_IS_MOMENT, rows)                 \
     A(ADAMW, M_SCALES, "m_scales", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, 1)       \
     A(ADAMW, V_SCALES, "v_scales", PL_UPDATE, PL_OPTIONAL, PL_IS_F32, 1)       \
     A(ADAMW, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, first + rows)    \

@@ -30,7 +30,7 @@ static const char optimizer_name[] = "optimizer.safetensors";
 
 typedef struct kept {
     const pl_gpt *gpt;
-    pl_device *device; /* NULL: only sizes are asked for */
+    const pl_run *run; /* NULL: only sizes are asked for */
     pl_tensors_file file;
 } kept;
 
@@ -45,11 +45,14 @@ static pl_status read_tensor(void *context, size_t i, size_t at, void *out,
 {
     const kept *k = context;
     pl_tensors_row row = pl_tensors_at(k->gpt, k->file, i);
+    const size_t each = pl_tensor_dtype_bytes(row.info.dtype);
+    const pl_run_others *others = k->run->others;
+    if (others && !row.is_weight)
+        return others->read(others->context, &row, at / each, bytes / each, out,
+                            err);
     if (row.buffer != PL_NO_BUFFER)
-        return pl_device_read(
-            k->device, row.buffer,
-            row.first * pl_tensor_dtype_bytes(row.info.dtype) + at, out, bytes,
-            err);
+        return pl_device_read(k->run->device, row.buffer, row.first * each + at,
+                              out, bytes, err);
     memset(out, 0, bytes);
     return PL_OK;
 }
@@ -132,7 +135,7 @@ static pl_status write_tensors(writing *w, const char *name,
                                pl_tensors_file file, pl_error *err)
 {
     pl_run *run = w->run;
-    kept k = { &run->gpt, run->device, file };
+    kept k = { &run->gpt, run, file };
     pl_tensor_source source = source_of(&k);
     char path[PL_PATH_BYTES];
     pl_hash hash;

@@ -59,7 +59,8 @@ static pl_status load_tensor(pl_run *run, const pl_safetensors *st,
                              const pl_tensor_info *info,
                              const pl_tensors_row *row, pl_error *err)
 {
-    const size_t first = row->first * pl_tensor_dtype_bytes(info->dtype);
+    const size_t each = pl_tensor_dtype_bytes(info->dtype),
+                 first = row->first * each;
     pl_status status = PL_OK;
     for (uint64_t at = 0; at < info->bytes && !status;) {
         uint64_t left = info->bytes - at;
@@ -68,7 +69,11 @@ static pl_status load_tensor(pl_run *run, const pl_safetensors *st,
         status = pl_safetensors_read(st, info, at, run->stage, bytes, err);
         if (!status && info->dtype == PL_TENSOR_BF16)
             round_again(run->stage, bytes);
-        if (!status)
+        if (!status && run->others && !row->is_weight)
+            status = run->others->write(run->others->context, row,
+                                        (size_t)at / each, bytes / each,
+                                        run->stage, err);
+        else if (!status)
             status = pl_device_write(run->device, row->buffer,
                                      first + (size_t)at, run->stage, bytes,
                                      err);

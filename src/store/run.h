@@ -12,6 +12,7 @@
 #include "model/scaler.h"
 #include "store/metrics.h"
 #include "store/outdir.h"
+#include "store/tensors.h"
 #include "text/tokfile.h"
 
 #include <stdint.h>
@@ -29,6 +30,18 @@ typedef enum pl_run_purpose {
     PL_RUN_SAMPLES,
     PL_RUN_IS_MEASURED,
 } pl_run_purpose;
+
+/* Moments that other processes keep of a run which several share: how what a
+ * checkpoint has of them is read and written from here. */
+typedef struct pl_run_others {
+    void *context;
+    /* `count` elements from `first` on of a tensor of the optimizer's, wherever
+     * they are. */
+    pl_status (*read)(void *context, const pl_tensors_row *row, size_t first,
+                      size_t count, void *out, pl_error *err);
+    pl_status (*write)(void *context, const pl_tensors_row *row, size_t first,
+                       size_t count, const void *in, pl_error *err);
+} pl_run_others;
 
 typedef struct pl_run {
     pl_run_purpose purpose;
@@ -54,6 +67,8 @@ typedef struct pl_run {
     pl_outdir outdir;     /* while training */
     pl_metrics metrics;   /* likewise */
     size_t tasks;         /* that it asks every task_interval updates */
+    size_t rank;          /* of the processes that share it: only 0 writes */
+    const pl_run_others *others; /* NULL: there are none */
 } pl_run;
 
 /* Nothing is open yet, and no update was done. */

@@ -2,6 +2,7 @@
  * the graph. */
 #include "store/tensors.h"
 #include "base/check.h"
+#include "kernels/kernels.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -14,12 +15,15 @@ static const struct {
     const char *prefix;
     size_t set;    /* offset of the list of buffers in pl_gpt */
     size_t pieces; /* rows for each slot */
+    size_t unit;   /* elements that share one */
 } sets[] = {
-    { PL_TENSORS_MODEL, "", offsetof(pl_gpt, weights), PL_PARAM_MAX_PARTS },
-    { PL_TENSORS_OPTIMIZER, "m.", offsetof(pl_gpt, m), 1 },
-    { PL_TENSORS_OPTIMIZER, "v.", offsetof(pl_gpt, v), 1 },
-    { PL_TENSORS_OPTIMIZER, "m.scales.", offsetof(pl_gpt, m_scales), 1 },
-    { PL_TENSORS_OPTIMIZER, "v.scales.", offsetof(pl_gpt, v_scales), 1 },
+    { PL_TENSORS_MODEL, "", offsetof(pl_gpt, weights), PL_PARAM_MAX_PARTS, 1 },
+    { PL_TENSORS_OPTIMIZER, "m.", offsetof(pl_gpt, m), 1, 1 },
+    { PL_TENSORS_OPTIMIZER, "v.", offsetof(pl_gpt, v), 1, 1 },
+    { PL_TENSORS_OPTIMIZER, "m.scales.", offsetof(pl_gpt, m_scales), 1,
+      PL_QUANT_BLOCK },
+    { PL_TENSORS_OPTIMIZER, "v.scales.", offsetof(pl_gpt, v_scales), 1,
+      PL_QUANT_BLOCK },
 };
 enum { SETS = sizeof sets / sizeof sets[0] };
 
@@ -50,6 +54,8 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
         PL_CHECK(set < SETS);
     }
     row.slot = i / sets[set].pieces;
+    row.set = sets[set].set;
+    row.unit = sets[set].unit;
     pl_param param = pl_param_at(&gpt->shape, row.slot);
     const size_t piece = i % sets[set].pieces;
     pl_buffer_id *ids;
@@ -66,10 +72,15 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
              pl_param_name_of(&param).text);
     pl_extent shape = { param.rows, param.cols };
     row.info.dtype = PL_TENSOR_F32;
-    if (row.buffer != PL_NO_BUFFER) {
+    if (row.unit > 1)
+        shape = (pl_extent){
+            (param.rows * param.cols + row.unit - 1) / row.unit, 1
+        };
+    else if (row.is_weight && row.buffer != PL_NO_BUFFER)
         row.info.dtype = dtype_of(gpt->graph.buffers[row.buffer].dtype);
-        shape = gpt->graph.buffers[row.buffer].shape;
-    }
+    else if (row.buffer != PL_NO_BUFFER && param.is_2d &&
+             gpt->layout.moments == PL_MOMENTS_8BIT)
+        row.info.dtype = PL_TENSOR_U8;
     if (row.is_weight) {
         const pl_param_piece own = pl_param_piece_at(&gpt->shape, &param,
                                                      piece);

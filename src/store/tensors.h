@@ -15,6 +15,8 @@ typedef struct pl_tensors_row {
     pl_tensor_info info; /* rank 0: there is no such tensor */
     pl_buffer_id buffer; /* PL_NO_BUFFER: it is all zeros */
     size_t slot;         /* of params.h */
+    size_t set;          /* offset of the list of buffers in pl_gpt */
+    size_t unit;         /* of a moment: elements that share one of it */
     size_t first;        /* of the buffer's elements that it begins with */
     int is_weight;
 } pl_tensors_row;

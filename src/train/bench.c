@@ -114,6 +114,8 @@ pl_status pl_bench_update(pl_session *session, double *seconds, double *loops,
     if (!status)
         status = run(session, PL_ADD_GROUPS, PL_PART_REST, &carry, err);
     if (!status)
+        status = run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP, &update, err);
+    if (!status)
         status = run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, &update, err);
     *seconds = (double)session->run.gpt.layout.batches * batch +
                pl_cost_carries(&session->run.gpt) * carry + update;

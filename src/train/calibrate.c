@@ -69,6 +69,8 @@ static pl_status train_once(pl_session *session)
     if (!status)
         status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_REST, NULL);
     if (!status)
+        status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP, NULL);
+    if (!status)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, NULL);
     return status;
 }

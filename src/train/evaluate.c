@@ -1,16 +1,10 @@
 /* evaluate.c: see evaluate.h. */
 #include "train/evaluate.h"
+#include "advise/runplan.h"
 #include "base/clock.h"
 #include "train/pace.h"
 
 #include <math.h>
-
-static uint64_t sequences_of(const pl_config *config)
-{
-    int64_t batch = config->eval_batch_size != PL_NONE ? config->eval_batch_size
-                                                       : config->batch_size;
-    return (uint64_t)batch * (uint64_t)config->eval_iters;
-}
 
 /* An evaluation of a split that is under way. */
 typedef struct evaluation {
@@ -79,7 +73,7 @@ static pl_status run_round(evaluation *e, size_t count, pl_error *err)
 static evaluation begin(pl_session *session, pl_split split,
                         const pl_eval_watch *watch)
 {
-    const uint64_t total = sequences_of(session->run.config);
+    const uint64_t total = pl_run_plan_eval_sequences(session->run.config);
     const double round = pl_cost_round(&session->run.gpt,
                                        pl_machine_rates(&session->machine),
                                        PL_EVAL),
@@ -105,10 +99,19 @@ typedef struct sums {
     uint64_t bytes;
 } sums;
 
-static pl_status add_losses(evaluation *e, size_t rows, sums *to, pl_error *err)
+static void add(sums *to, const pl_eval_sequence *of, double T)
+{
+    const double mean = of->loss / T;
+    to->means += mean;
+    to->squares += mean * mean;
+    to->nats += of->nats;
+    to->bytes += of->bytes;
+}
+
+static pl_status read_losses(evaluation *e, size_t rows, pl_eval_sequence *to,
+                             pl_error *err)
 {
     pl_run *run = &e->session->run;
-    const double T = (double)run->gpt.layout.eval_T;
     double *losses = (double *)(void *)run->stage;
     const size_t most = PL_RUN_STAGE_BYTES / sizeof *losses;
     for (size_t at = 0; at < rows;) {
@@ -118,11 +121,8 @@ static pl_status add_losses(evaluation *e, size_t rows, sums *to, pl_error *err)
                                           count * sizeof *losses, err);
         if (status)
             return status;
-        for (size_t i = 0; i < count; i++) {
-            double mean = losses[i] / T;
-            to->means += mean;
-            to->squares += mean * mean;
-        }
+        for (size_t i = 0; i < count; i++)
+            to[at + i] = (pl_eval_sequence){ .loss = losses[i] };
         at += count;
     }
     return PL_OK;
@@ -131,7 +131,7 @@ static pl_status add_losses(evaluation *e, size_t rows, sums *to, pl_error *err)
 /* The losses of sequence `sequence`, which is row `row` of the last round,
  * token by token. Its tokens are read once more: the device's may be gone. */
 static pl_status add_tokens(const evaluation *e, size_t row, uint64_t sequence,
-                            sums *to, pl_error *err)
+                            pl_eval_sequence *to, pl_error *err)
 {
     pl_session *session = e->session;
     const pl_run *run = &session->run;
@@ -157,12 +157,60 @@ static pl_status add_tokens(const evaluation *e, size_t row, uint64_t sequence,
     return status;
 }
 
-/* What the last round's `rows` sequences add. */
-static pl_status add_round(evaluation *e, size_t rows, sums *to, pl_error *err)
+/* What the last round says of its `rows` sequences. */
+static pl_status read_round(evaluation *e, size_t rows, pl_eval_sequence *to,
+                            pl_error *err)
 {
-    pl_status status = add_losses(e, rows, to, err);
+    pl_status status = read_losses(e, rows, to, err);
     for (size_t i = 0; i < rows && !status && e->session->token_bytes.of; i++)
-        status = add_tokens(e, i, e->done - rows + i, to, err);
+        status = add_tokens(e, i, e->done - rows + i, &to[i], err);
+    return status;
+}
+
+/* Sequences from e->done to `end`, round by round: they are added to `all`, or
+ * kept where other processes have the others. */
+static pl_status run_rounds(evaluation *e, uint64_t end, sums *all,
+                            pl_error *err)
+{
+    const pl_gpt *gpt = &e->session->run.gpt;
+    pl_eval_sequence *to = e->session->evaluated;
+    const int is_shared = e->session->ranks.comm != NULL;
+    pl_status status = PL_OK;
+    while (e->done < end && !status) {
+        const uint64_t left = end - e->done;
+        const size_t count = left < gpt->layout.eval_micro
+                                 ? (size_t)left
+                                 : gpt->layout.eval_micro;
+        pl_eval_sequence *at = to + (is_shared ? e->done : 0);
+        status = run_round(e, count, err);
+        if (!status)
+            status = read_round(e, count, at, err);
+        for (size_t i = 0; i < count && !status && !is_shared; i++)
+            add(all, &at[i], (double)gpt->layout.eval_T);
+    }
+    return status;
+}
+
+/* As many sequences for each process, one after the other; then all of them for
+ * all, in their order. */
+static pl_status share_rounds(evaluation *e, uint64_t total, sums *all,
+                              pl_error *err)
+{
+    pl_session *session = e->session;
+    const uint64_t ranks = (uint64_t)pl_comm_ranks(session->ranks.comm),
+                   rank = (uint64_t)pl_comm_rank(session->ranks.comm),
+                   each = (total + ranks - 1) / ranks,
+                   begin = rank * each < total ? rank * each : total,
+                   end = begin + each < total ? begin + each : total;
+    e->done = begin;
+    pl_status status = run_rounds(e, end, all, err);
+    if (!status)
+        status = pl_comm_gather_all(session->ranks.comm, session->evaluated,
+                                    (size_t)each * sizeof *session->evaluated,
+                                    PL_COMM_MAY_STOP, err);
+    for (uint64_t i = 0; i < total && !status; i++)
+        add(all, &session->evaluated[i],
+            (double)session->run.gpt.layout.eval_T);
     return status;
 }
 
@@ -174,17 +222,11 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
     evaluation e = begin(session, split, watch);
     const uint64_t total = e.total;
     sums all = { 0 };
-
-    while (e.done < total) {
-        uint64_t left = total - e.done;
-        size_t count = left < gpt->layout.eval_micro ? (size_t)left
-                                                     : gpt->layout.eval_micro;
-        pl_status status = run_round(&e, count, err);
-        if (!status)
-            status = add_round(&e, count, &all, err);
-        if (status)
-            return status;
-    }
+    pl_status status = session->ranks.comm
+                           ? share_rounds(&e, total, &all, err)
+                           : run_rounds(&e, total, &all, err);
+    if (status)
+        return status;
     double n = (double)total, mean = all.means / n;
     double variance = (all.squares - n * mean * mean) / (n - 1.0);
     result->loss = mean;

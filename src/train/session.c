@@ -36,6 +36,25 @@ void pl_session_say_device(const pl_config *config, const pl_log *log)
         pl_products_say(&info, config, log);
 }
 
+/* What the host counts with, of evaluations and of updates that are shared. */
+static pl_status take_room(pl_session *session, pl_error *err)
+{
+    pl_run *run = &session->run;
+    const pl_gpt_layout *layout = &run->gpt.layout;
+    const size_t ranks = pl_gpt_ranks(layout),
+                 sequences = pl_run_plan_eval_sequences(run->config),
+                 each = (sequences + ranks - 1) / ranks;
+    pl_status status = pl_heap_take(run->heap, &session->evaluated,
+                                    ranks > 1 ? each * ranks
+                                              : layout->eval_micro,
+                                    sizeof *session->evaluated, err);
+    if (!status && ranks > 1)
+        status = pl_heap_take(run->heap, &session->losses,
+                              layout->batch * layout->batches * ranks,
+                              sizeof *session->losses, err);
+    return status;
+}
+
 pl_status pl_session_open_device(pl_session *session, pl_error *err)
 {
     const pl_gpt *gpt = &session->run.gpt;
@@ -47,6 +66,8 @@ pl_status pl_session_open_device(pl_session *session, pl_error *err)
     if (!status)
         status = pl_heap_take(session->run.heap, &session->run.halves,
                               STAGE_FLOATS, sizeof *session->run.halves, err);
+    if (!status && gpt->layout.eval_micro)
+        status = take_room(session, err);
     for (int i = 0; i < PL_PROGRAM_COUNT && !status; i++)
         status = pl_heap_take(session->run.heap, &session->step_seconds[i],
                               gpt->graph.programs[i].n_steps + 1,
@@ -249,7 +270,8 @@ static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
 {
     const pl_config *config = session->run.config;
-    const int writes = session->run.purpose == PL_RUN_TRAINS;
+    const int writes = session->run.purpose == PL_RUN_TRAINS &&
+                       session->run.rank == 0;
     pl_status status = check_values(config, err);
     if (status)
         return status;
@@ -346,7 +368,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
         pl_log_say(session->run.log, PL_LOG_INFO, "Initializing from %s",
                    session->run.config->init_from);
     }
-    if (status || session->run.purpose != PL_RUN_TRAINS)
+    if (status || session->run.purpose != PL_RUN_TRAINS || session->run.rank)
         return status;
     status = pl_outdir_move_earlier(&session->run.outdir, session->run.heap,
                                     err);
@@ -357,17 +379,67 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
     return status;
 }
 
+/* Where the run is, for the processes that share it. */
+typedef struct place {
+    uint64_t step, skipped;
+    double best_val_loss, val_loss, val_bpb;
+    pl_scaler scaler;
+} place;
+
+static pl_status share_place(pl_session *session, pl_error *err)
+{
+    pl_run *run = &session->run;
+    place p = { .step = run->step,
+                .skipped = run->skipped,
+                .best_val_loss = run->best_val_loss,
+                .val_loss = run->val_loss,
+                .val_bpb = run->val_bpb,
+                .scaler = run->scaler };
+    pl_status status = pl_comm_broadcast(session->ranks.comm, &p, sizeof p,
+                                         err);
+    if (status)
+        return status;
+    run->step = p.step;
+    run->skipped = p.skipped;
+    run->best_val_loss = p.best_val_loss;
+    run->val_loss = p.val_loss;
+    run->val_bpb = p.val_bpb;
+    run->scaler = p.scaler;
+    return PL_OK;
+}
+
+/* Rank 0 has the weights and moments, or gets them; then all have what is
+ * theirs. */
+static pl_status fill_ranks(pl_session *session, weights_source *source,
+                            pl_error *err)
+{
+    pl_status status, ended = PL_OK;
+    if (session->run.rank == 0) {
+        status = fill_weights(session, source, err);
+        if (!status)
+            status = pl_ranks_end_service(&session->ranks, PL_OK, err);
+    } else {
+        status = pl_ranks_serve(&session->ranks, &session->run, &ended, err);
+    }
+    if (!status)
+        status = pl_ranks_send_weights(&session->ranks, &session->run, err);
+    return status ? status : share_place(session, err);
+}
+
 static pl_status open_train(pl_session *session, weights_source *source,
                             pl_error *err)
 {
-    pl_status status = find_weights(session, source, err);
+    pl_status status = PL_OK;
+    if (session->run.rank == 0)
+        status = find_weights(session, source, err);
     if (!status)
         status = pl_session_open_device(session, err);
     if (status)
         return status;
     status = pl_rehearse(session, err);
     if (!status)
-        status = fill_weights(session, source, err);
+        status = session->ranks.comm ? fill_ranks(session, source, err)
+                                     : fill_weights(session, source, err);
     if (status)
         pl_device_close(session->run.device);
     return status;
@@ -378,9 +450,17 @@ pl_status pl_session_open_train(pl_session *session, pl_run_purpose purpose,
                                 const pl_machine *machine, const pl_log *log,
                                 pl_heap *heap, pl_error *err)
 {
+    pl_comm *comm = machine->comm;
     weights_source source = { .from = pl_config_beginning(config) };
     *session = (pl_session){ .run = pl_run_make(purpose, config, log, heap) };
-    pl_status status = open_surroundings(session, machine, err);
+    pl_status status = pl_ranks_open(&session->ranks, comm, heap, err);
+    if (comm) {
+        session->run.rank = (size_t)pl_comm_rank(comm);
+        session->others = pl_ranks_others(&session->ranks, &session->run);
+        session->run.others = &session->others;
+    }
+    if (!status)
+        status = open_surroundings(session, machine, err);
     if (status)
         return status;
     status = open_train(session, &source, err);

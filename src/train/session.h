@@ -8,9 +8,17 @@
 #include "advise/machine.h"
 #include "data/batch.h"
 #include "store/run.h"
+#include "train/ranks.h"
 #include "train/session_prompts.h"
 #include "train/session_quiz.h"
 #include "train/token_bytes.h"
+
+/* What an evaluation finds of a sequence: the sum of its losses; of its tokens
+ * that stand for text, too, and the bytes of that. */
+typedef struct pl_eval_sequence {
+    double loss, nats;
+    uint64_t bytes;
+} pl_eval_sequence;
 
 typedef struct pl_session {
     pl_run run;           /* what a checkpoint keeps of it, and where that is */
@@ -25,6 +33,10 @@ typedef struct pl_session {
                             * had taken when the card was open; else 0 */
     pl_machine machine;    /* its rates are learnt while training */
     double update_seconds; /* of the last update; 0: none yet */
+    pl_ranks ranks;        /* the processes that share it */
+    pl_run_others others;  /* for files, of what the others keep */
+    double *losses;        /* of an update's sequences, where several do */
+    pl_eval_sequence *evaluated; /* of a round, or of all, where several do */
     /* of each step while it is profiled; NULL: never */
     double *step_seconds[PL_PROGRAM_COUNT];
 } pl_session;
@@ -33,7 +45,7 @@ typedef struct pl_session {
  * would before its next update: from scratch, from the newest checkpoint in
  * out_dir that is whole (init_from 'resume'), or from a GPT-2 in a folder
  * (pretrained.h), in the layout that fits `machine`. PL_E_MEMORY if none
- * does. */
+ * does. Of the processes that share it (machine->comm) only rank 0 writes. */
 PL_MUST_CHECK pl_status pl_session_open_train(
     pl_session *session, pl_run_purpose purpose, const pl_config *config,
     const pl_machine *machine, const pl_log *log, pl_heap *heap, pl_error *err);

@@ -29,6 +29,8 @@ static pl_status run_training(pl_session *session, pl_error *err)
     if (!status)
         status = pl_session_run(session, PL_ADD_GROUPS, PL_PART_REST, err);
     if (!status)
+        status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP, err);
+    if (!status)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, err);
     return status;
 }
@@ -149,7 +151,7 @@ pl_status pl_rehearse(pl_session *session, pl_error *err)
         status = run_evaluation(session, err);
     if (!status && trains)
         status = run_decoding(session, err);
-    if (!status && trains)
+    if (!status && trains && session->run.rank == 0)
         status = save_and_load(session, err);
     return status;
 }

@@ -39,6 +39,8 @@ typedef struct under_way {
     double sum;    /* of the losses so far */
     pl_pace pace;
     double looked; /* of the pace's work, when the listener was told last */
+    pl_status broken; /* of the other processes */
+    pl_error trouble;
 } under_way;
 
 static void set_progress(under_way *u, double now)
@@ -71,15 +73,30 @@ static int look(under_way *u)
            pl_pace_gives_up(&u->pace, now, listener->patience_seconds);
 }
 
+/* Others are told that this process is here, and whether it gives up. */
+static int look_around(under_way *u)
+{
+    pl_comm *comm = u->session->ranks.comm;
+    const int stop = look(u);
+    if (!comm)
+        return stop;
+    u->broken = pl_comm_beat(comm, &u->trouble);
+    if (!u->broken && stop && !pl_comm_is_stopped(comm))
+        u->broken = pl_comm_say_stop(comm, &u->trouble);
+    return stop || u->broken || pl_comm_is_stopped(comm);
+}
+
 static int between_steps(void *context, const pl_step *step)
 {
     under_way *u = context;
     u->pace.done += pl_cost_step(step, pl_machine_rates(&u->session->machine));
-    return look(u);
+    return look_around(u);
 }
 
 static pl_status stopped_within(const under_way *u, pl_error *err)
 {
+    if (u->broken)
+        return pl_fail(err, u->broken, "%s", u->trouble.text);
     return pl_fail(err, PL_E_STOPPED, "stopped within iteration %llu",
                    (unsigned long long)u->session->run.step);
 }
@@ -104,10 +121,13 @@ static pl_status run_part(under_way *u, pl_program_id id, pl_part part,
     return PL_OK;
 }
 
-/* Adds the losses of a batch to the sum, sequence by sequence. */
-static pl_status add_losses(under_way *u, pl_error *err)
+/* Adds the losses of a batch to the sum, sequence by sequence; where other
+ * processes have the rest of them, they are kept until all are there. `first` is
+ * the batch's first sequence in the update. */
+static pl_status add_losses(under_way *u, size_t first, pl_error *err)
 {
     pl_run *run = &u->session->run;
+    double *kept = u->session->losses;
     double *sums = (double *)(void *)run->stage;
     const size_t most = PL_RUN_STAGE_BYTES / sizeof *sums,
                  batch = run->gpt.layout.batch;
@@ -118,11 +138,30 @@ static pl_status add_losses(under_way *u, pl_error *err)
                                           count * sizeof *sums, err);
         if (status)
             return status;
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count && !kept; i++)
             u->sum += sums[i];
+        for (size_t i = 0; i < count && kept; i++)
+            kept[first + at + i] = sums[i];
         at += count;
     }
     return PL_OK;
+}
+
+/* The losses of all processes, in the order of the update. */
+static pl_status gather_losses(under_way *u, pl_error *err)
+{
+    pl_session *session = u->session;
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    const size_t own = layout->batch * layout->batches,
+                 all = own * pl_gpt_ranks(layout);
+    if (!session->losses)
+        return PL_OK;
+    pl_status status = pl_comm_gather_all(session->ranks.comm, session->losses,
+                                          own * sizeof *session->losses,
+                                          PL_COMM_MAY_STOP, err);
+    for (size_t i = 0; i < all && !status; i++)
+        u->sum += session->losses[i];
+    return status;
 }
 
 /* One batch: its micro-batches one after the other, then what waits for all of
@@ -145,7 +184,7 @@ static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
     session->controls.micro_first = 0;
     if (!status)
         status = run_part(u, PL_TRAIN, PL_PART_REST, err);
-    return status ? status : add_losses(u, err);
+    return status ? status : add_losses(u, first, err);
 }
 
 /* Group number `group` is in the gradients: as a binary counter carries, so are
@@ -168,7 +207,7 @@ static pl_status add_group(under_way *u, size_t group, pl_error *err)
 
 /* As if the update had never begun: all that it left are gradients. Sums of
  * groups are put by before anything is added to them. */
-static pl_status give_up_update(pl_session *session, pl_error *err)
+static pl_status clear_gradients(pl_session *session, pl_error *err)
 {
     const pl_gpt *gpt = &session->run.gpt;
     pl_status status = PL_OK;
@@ -191,8 +230,7 @@ static under_way begin_update(pl_session *session, const pl_listener *listener)
         .listener = listener,
         .progress = { .step = session->run.step,
                       .total = batches * (layout->batch / layout->micro) },
-        .tokens = (double)layout->batch * (double)batches *
-                  (double)session->run.shape.T,
+        .tokens = (double)pl_config_update_tokens(session->run.config),
         .pace = pl_pace_make(pl_clock_seconds(), predicted,
                              took > 0.0 ? took / predicted : 1.0),
         .looked = -1.0, /* so that the first step is told of */
@@ -217,21 +255,39 @@ static pl_status run_batches(under_way *u, pl_error *err)
     const pl_session *session = u->session;
     const pl_config *config = session->run.config;
     const pl_gpt_layout *layout = &session->run.gpt.layout;
-    const size_t per_group = layout->batches / layout->groups;
+    const size_t per_group = layout->batches / layout->groups,
+                 before = layout->rank * layout->batches; /* other ranks' */
     const pl_batch_key key = { .use = PL_BATCH_TRAIN,
                                .seed = (uint32_t)config->seed,
                                .step = (uint32_t)session->run.step };
     pl_status status = PL_OK;
     for (size_t i = 0; i < layout->batches && !status; i++) {
-        status = run_batch(u, &key, i * layout->batch, err);
+        status = run_batch(u, &key, (before + i) * layout->batch, err);
         if (!status && (i + 1) % per_group == 0)
             status = add_group(u, i / per_group, err);
     }
+    if (!status)
+        status = gather_losses(u, err);
+    if (!status && u->session->ranks.comm)
+        status = pl_ranks_add_gradients(&u->session->ranks, &u->session->run,
+                                        err);
     return status;
 }
 
-/* AdamW, and what it says of itself. Where the loss isn't finite the norm isn't
- * either, and nothing is updated. */
+/* Partial sums of the norm, of all processes: until then the update can be
+ * given up. */
+static pl_status measure_gradients(under_way *u, pl_error *err)
+{
+    pl_session *session = u->session;
+    pl_status status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP,
+                                      err);
+    if (!status && session->ranks.comm)
+        status = pl_ranks_share_partials(&session->ranks, &session->run, err);
+    return status;
+}
+
+/* The optimizer, and what it says of itself. Where the loss isn't finite the
+ * norm isn't either, and nothing is updated. */
 static pl_status apply(under_way *u, pl_outcome *outcome, pl_error *err)
 {
     pl_session *session = u->session;
@@ -242,6 +298,10 @@ static pl_status apply(under_way *u, pl_outcome *outcome, pl_error *err)
     if (!status)
         status = pl_device_read(session->run.device, session->run.gpt.outcome,
                                 0, outcome, sizeof *outcome, err);
+    if (!status && session->ranks.comm)
+        status = pl_ranks_share_weights(&session->ranks, &session->run, err);
+    if (!status && session->ranks.comm) /* what it doesn't own, too */
+        status = clear_gradients(session, err);
     return status;
 }
 
@@ -253,9 +313,11 @@ static pl_status update_weights(pl_session *session,
     pl_outcome outcome;
     set_controls(&u);
     pl_status status = run_batches(&u, err);
+    if (!status)
+        status = measure_gradients(&u, err);
     if (status) {
         pl_error trouble;
-        pl_status cleared = give_up_update(session, &trouble);
+        pl_status cleared = clear_gradients(session, &trouble);
         if (cleared && status == PL_E_STOPPED)
             return pl_fail(err, cleared, "%s", trouble.text);
     }
@@ -312,16 +374,39 @@ typedef struct loop {
     pl_looks looks;      /* at those that were profiled */
 } loop;
 
-static int wants_stop(const loop *l)
+/* Whether one of the processes wants it: all know the same. */
+static pl_status wants_stop(const loop *l, int *stop, pl_error *err)
 {
-    return l->listener->stop && l->listener->stop(l->listener->context);
+    pl_comm *comm = l->session->ranks.comm;
+    *stop = l->listener->stop && l->listener->stop(l->listener->context);
+    return comm ? pl_comm_any(comm, stop, err) : PL_OK;
+}
+
+/* Rank 0 writes, and the others give it what they keep; how it ended all
+ * know. */
+static pl_status save_shared(pl_session *session, pl_error *err)
+{
+    pl_ranks *ranks = &session->ranks;
+    pl_error trouble;
+    pl_status ended = PL_OK, status;
+    if (!ranks->comm)
+        return pl_checkpoint_save(&session->run, err);
+    if (session->run.rank == 0) {
+        ended = pl_checkpoint_save(&session->run, err);
+        status = pl_ranks_end_service(ranks, ended, &trouble);
+        return status ? pl_fail(err, status, "%s", trouble.text) : ended;
+    }
+    status = pl_ranks_serve(ranks, &session->run, &ended, err);
+    return status  ? status
+           : ended ? pl_fail(err, ended, "rank 0 could not save")
+                   : PL_OK;
 }
 
 static pl_status save(loop *l, pl_error *err)
 {
     if (l->listener->saving)
         l->listener->saving(l->listener->context, l->session->run.step);
-    pl_status status = pl_checkpoint_save(&l->session->run, err);
+    pl_status status = save_shared(l->session, err);
     if (status)
         return status;
     l->saved_step = l->session->run.step;
@@ -403,7 +488,7 @@ static pl_status sample(loop *l, pl_error *err)
                                      .progress = listener->sampling,
                                      .sampled = listener->sampled,
                                      .stop = listener->stop };
-    return session->run.purpose == PL_RUN_TRAINS
+    return session->run.purpose == PL_RUN_TRAINS && session->run.rank == 0
                ? pl_preview_write(session, &watch, err)
                : PL_OK;
 }
@@ -416,7 +501,8 @@ static pl_status quiz(loop *l, pl_error *err)
                                   .progress = listener->asking,
                                   .asked = listener->asked,
                                   .stop = listener->stop };
-    return l->session->run.purpose == PL_RUN_TRAINS
+    return l->session->run.purpose == PL_RUN_TRAINS &&
+                   l->session->run.rank == 0
                ? pl_quiz(l->session, &watch, err)
                : PL_OK;
 }
@@ -501,13 +587,18 @@ static pl_status run(loop *l, pl_error *err)
         if (session->run.purpose != PL_RUN_TRAINS ||
             session->run.step >= (uint64_t)config->max_iters)
             return PL_OK;
-        if (wants_stop(l))
-            return stopped(l, err);
-        status = update(l, err);
+        int stop;
+        status = wants_stop(l, &stop, err);
+        if (!status && stop)
+            status = stopped(l, err);
+        if (!status)
+            status = update(l, err);
+        if (!status)
+            status = wants_stop(l, &stop, err);
+        if (!status && stop)
+            status = stopped(l, err);
         if (status)
             return status;
-        if (wants_stop(l))
-            return stopped(l, err);
     }
 }
 

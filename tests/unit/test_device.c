@@ -320,6 +320,8 @@ static void a_view_dies_at_the_next_run_or_write(void **state)
     /* the one program without tokens, which the sevens may lie over */
     run.session.controls = PL_CONTROLS_NEUTRAL;
     require(
+        pl_session_run(&run.session, PL_UPDATE_WEIGHTS, PL_PART_LOOP, &err));
+    require(
         pl_session_run(&run.session, PL_UPDATE_WEIGHTS, PL_PART_REST, &err));
     assert_view_is_dead(view, bytes);
 }

@@ -138,6 +138,8 @@ static unsigned long long by_hand(const pl_controls *controls, size_t batches,
     add_tree(g, 0, groups);
     transfer(&run, &g[0], 1);
     require(
+        pl_session_run(&run.session, PL_UPDATE_WEIGHTS, PL_PART_LOOP, &err));
+    require(
         pl_session_run(&run.session, PL_UPDATE_WEIGHTS, PL_PART_REST, &err));
     const unsigned long long hash = tiny_run_hash(&run);
     for (size_t i = 0; i < groups; i++)

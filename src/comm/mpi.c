@@ -1,0 +1,139 @@
+/* mpi.c: the engine over MPI, Open MPI's or MPICH's: the only user of mpi.h.
+ * Becomes a library of its own, plimsoll-mpi.so, where MPI is found. */
+#include "comm/engine.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An MPI_Request is a number in one MPI and a pointer in another: they lie in a
+ * table, and a handle is a place in it. */
+enum { MOST_REQUESTS = 4096 };
+static MPI_Request requests[MOST_REQUESTS];
+static unsigned char used[MOST_REQUESTS];
+
+static int fail(char *why, const char *what, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    snprintf(why, PL_COMM_TEXT_BYTES, "%s: %.200s", what, text);
+    return 1;
+}
+
+static void name_engine(char text[PL_COMM_TEXT_BYTES])
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0';
+    snprintf(text, PL_COMM_TEXT_BYTES, "%.*s", PL_COMM_TEXT_BYTES - 1, version);
+}
+
+static int open_mpi(pl_comm_who *who, char *why)
+{
+    int provided, started = 0;
+    MPI_Initialized(&started);
+    /* one thread speaks; the others only compute */
+    int code = started ? MPI_SUCCESS
+                       : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED,
+                                         &provided);
+    if (code != MPI_SUCCESS)
+        return fail(why, "MPI_Init_thread", code);
+    if (!started && provided < MPI_THREAD_FUNNELED) {
+        snprintf(why, PL_COMM_TEXT_BYTES,
+                 "this MPI allows no threads beside it (MPI_THREAD_FUNNELED)");
+        return 1;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &who->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &who->ranks);
+    name_engine(who->engine);
+    return 0;
+}
+
+static int take(pl_comm_request *request, char *why)
+{
+    for (size_t i = 0; i < MOST_REQUESTS; i++)
+        if (!used[i]) {
+            used[i] = 1;
+            request->handle = &requests[i];
+            return 0;
+        }
+    snprintf(why, PL_COMM_TEXT_BYTES, "more than %d messages are under way",
+             MOST_REQUESTS);
+    return 1;
+}
+
+static int begin(int is_send, int other, int tag, void *data, size_t bytes,
+                 pl_comm_request *request, char *why)
+{
+    if (bytes > INT_MAX) {
+        snprintf(why, PL_COMM_TEXT_BYTES, "a message of %zu bytes", bytes);
+        return 1;
+    }
+    if (take(request, why))
+        return 1;
+    int code = is_send ? MPI_Isend(data, (int)bytes, MPI_BYTE, other, tag,
+                                   MPI_COMM_WORLD, request->handle)
+                       : MPI_Irecv(data, (int)bytes, MPI_BYTE, other, tag,
+                                   MPI_COMM_WORLD, request->handle);
+    if (code == MPI_SUCCESS)
+        return 0;
+    used[(MPI_Request *)request->handle - requests] = 0;
+    return fail(why, is_send ? "MPI_Isend" : "MPI_Irecv", code);
+}
+
+static int send(int to, int tag, const void *data, size_t bytes,
+                pl_comm_request *request, char *why)
+{
+    return begin(1, to, tag, (void *)(size_t)data, bytes, request, why);
+}
+
+static int receive(int from, int tag, void *data, size_t bytes,
+                   pl_comm_request *request, char *why)
+{
+    return begin(0, from, tag, data, bytes, request, why);
+}
+
+static int done(pl_comm_request *request, int *is_done, char *why)
+{
+    MPI_Request *own = request->handle;
+    int code = MPI_Test(own, is_done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS)
+        return fail(why, "MPI_Test", code);
+    if (*is_done)
+        used[own - requests] = 0;
+    return 0;
+}
+
+static void close_mpi(void)
+{
+    MPI_Finalize();
+}
+
+static void give_up(int exit_code)
+{
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    _Exit(exit_code);
+}
+
+static const pl_comm_engine engine = {
+    .version = PL_COMM_ENGINE_VERSION,
+    .open = open_mpi,
+    .send = send,
+    .receive = receive,
+    .done = done,
+    .close = close_mpi,
+    .give_up = give_up,
+};
+
+__attribute__((visibility("default"))) const pl_comm_engine *
+pl_comm_engine_here(void);
+
+const pl_comm_engine *pl_comm_engine_here(void)
+{
+    return &engine;
+}

@@ -1,0 +1,58 @@
+/* ranks.h: an update that several processes of a run (ranks) share.
+ *
+ * Each rank has the gradients of its own groups. They are added as the binary
+ * tree of gpt_groups.c goes on: rank r with r^1, then with r^2, and so on. A
+ * rank that has added hands half of what it has to its partner and keeps the
+ * other half, so that in the end each has the sum of the slices that it owns
+ * (model/slices.h), and has sent no more than it must. It updates these, and
+ * the weights go back the same way. Between the two each knows all partial sums
+ * of the norm, so that all decide alike.
+ *
+ *     rank 0   g0 g1 |  g0+g1 of s0 s2 |  sum of s0 -> weights of s0, then all
+ *     rank 1   g2 g3 |           s1 s3 |         s1
+ *
+ * The bits are those of one process with as many groups. */
+#ifndef PL_TRAIN_RANKS_H
+#define PL_TRAIN_RANKS_H
+
+#include "comm/comm.h"
+#include "store/run.h"
+
+enum { PL_RANKS_CHUNK_BYTES = 1024 * 1024 };
+
+typedef struct pl_ranks {
+    pl_comm *comm; /* NULL: there is one process */
+    pl_run *run;   /* of rank 0, while the others serve */
+    char *chunks[4]; /* PL_RANKS_CHUNK_BYTES each: two on the way out, two in */
+} pl_ranks;
+
+/* Memory for messages, of the heap. */
+PL_MUST_CHECK pl_status pl_ranks_open(pl_ranks *ranks, pl_comm *comm,
+                                      pl_heap *heap, pl_error *err);
+
+/* The gradients that this rank owns become the sum of all; the others are
+ * cleared. Until it returns PL_OK the update can be given up. */
+PL_MUST_CHECK pl_status pl_ranks_add_gradients(pl_ranks *ranks, pl_run *run,
+                                               pl_error *err);
+/* Partial sums of the norm: own ones become all. PL_OK: all ranks have come as
+ * far as this, and will update their weights. */
+PL_MUST_CHECK pl_status pl_ranks_share_partials(pl_ranks *ranks, pl_run *run,
+                                                pl_error *err);
+/* Weights that were updated, for all. */
+PL_MUST_CHECK pl_status pl_ranks_share_weights(pl_ranks *ranks, pl_run *run,
+                                               pl_error *err);
+/* ---- what rank 0 keeps of it, in files ---- */
+
+/* Rank 0 reads and writes moments wherever they are: pl_run_others. Meanwhile
+ * the others serve, until rank 0 says that it is done, and how that ended. */
+pl_run_others pl_ranks_others(pl_ranks *ranks, pl_run *run);
+PL_MUST_CHECK pl_status pl_ranks_serve(pl_ranks *ranks, pl_run *run,
+                                       pl_status *ended, pl_error *err);
+PL_MUST_CHECK pl_status pl_ranks_end_service(pl_ranks *ranks, pl_status ended,
+                                             pl_error *err);
+
+/* All weights of rank 0, for all. */
+PL_MUST_CHECK pl_status pl_ranks_send_weights(pl_ranks *ranks, pl_run *run,
+                                              pl_error *err);
+
+#endif
