@@ -1,16 +1,10 @@
 /* evaluate.c: see evaluate.h. */
 #include "train/evaluate.h"
+#include "advise/runplan.h"
 #include "base/clock.h"
 #include "train/pace.h"
 
 #include <math.h>
-
-static uint64_t sequences_of(const pl_config *config)
-{
-    int64_t batch = config->eval_batch_size != PL_NONE ? config->eval_batch_size
-                                                       : config->batch_size;
-    return (uint64_t)batch * (uint64_t)config->eval_iters;
-}
 
 /* An evaluation of a split that is under way. */
 typedef struct evaluation {
@@ -79,7 +73,7 @@ static pl_status run_round(evaluation *e, size_t count, pl_error *err)
 static evaluation begin(pl_session *session, pl_split split,
                         const pl_eval_watch *watch)
 {
-    const uint64_t total = sequences_of(session->run.config);
+    const uint64_t total = pl_run_plan_eval_sequences(session->run.config);
     const double round = pl_cost_round(&session->run.gpt,
                                        pl_machine_rates(&session->machine),
                                        PL_EVAL),
