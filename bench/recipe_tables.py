@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""recipe_tables HOME: the tables of docs/recipe.md, from what script/recipe
+"""recipe_tables HOME: the tables for docs/recipe.md, from what script/recipe
 has run so far. Runs that are not done are left out."""
 import glob
 import json
@@ -20,9 +20,9 @@ def end_of(folder):
     return [line for line in lines if "val_loss" in line][-1]
 
 
-def row(name, last, more=""):
+def row(name, last):
     print(f"| {name} | {last['step'] * TOKENS / 1e6:.2f} M | "
-          f"{last['val_loss']:.4f} | {last['val_bpb']:.4f} |{more}")
+          f"{last['val_loss']:.4f} | {last['val_bpb']:.4f} |")
 
 
 def tuning(home):
