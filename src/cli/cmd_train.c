@@ -174,6 +174,29 @@ static pl_status run_session(pl_session *session, pl_error *err)
     return status;
 }
 
+/* The processes that share the run, if a launcher has started several. */
+static pl_comm *comm;
+
+static int is_first(void)
+{
+    return !comm || pl_comm_rank(comm) == 0;
+}
+
+/* What this machine has for the run. */
+static pl_status look_at_machine(pl_machine *machine, pl_run_purpose purpose,
+                                 const pl_config *config, pl_heap *heap,
+                                 pl_error *err)
+{
+    pl_status status = pl_cli_machine(machine, PL_MACHINE_RUN, config, heap,
+                                      err);
+    if (!status && comm)
+        status = pl_cli_ranks_machine(machine, comm, err);
+    if (!status && live.pid)
+        status = pl_machine_take_off(machine, pl_live_process_bytes(&live),
+                                     "the live page", err);
+    return status ? status : calibrate(machine, purpose, config, heap, err);
+}
+
 /* nanoGPT's eval_only makes another command of this one: here it becomes the
  * purpose of the session, and is not asked for again. */
 static pl_status train_alone(const pl_cli_args *args, pl_config *config,
@@ -181,36 +204,26 @@ static pl_status train_alone(const pl_cli_args *args, pl_config *config,
 {
     pl_session session;
     pl_machine machine;
-    pl_comm *comm;
+    pl_status status = PL_OK;
+    if (comm)
+        status = pl_cli_ranks_share(comm, config, heap, err);
     const pl_run_purpose purpose = config->eval_only ? PL_RUN_EVALUATES
                                                      : PL_RUN_TRAINS;
     pl_term_hand_on(keep_warning, &notes);
-    pl_status status = pl_cli_ranks_open(&comm, heap, err);
-    if (!comm || pl_comm_rank(comm) == 0)
+    if (!status && is_first())
         pl_cli_say_ignored(config);
     if (!status)
-        status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
-    if (!status && comm) {
-        machine.comm = comm;
-        machine.ranks = (size_t)pl_comm_ranks(comm);
-        machine.rank = (size_t)pl_comm_rank(comm);
-    }
-    if (!status && live.pid)
-        status = pl_machine_take_off(&machine, pl_live_process_bytes(&live),
-                                     "the live page", err);
-    if (!status)
-        status = calibrate(&machine, purpose, config, heap, err);
-    if (!status && purpose == PL_RUN_TRAINS)
+        status = look_at_machine(&machine, purpose, config, heap, err);
+    if (!status && purpose == PL_RUN_TRAINS && is_first())
         status = pl_cli_minutes(config, &machine, args, heap, err);
-    if (!status && comm)
-        status = pl_cli_ranks_agree(comm, config, heap, err);
+    if (!status && comm) /* what the minutes were made of */
+        status = pl_cli_ranks_share(comm, config, heap, err);
     if (!status)
         status = pl_session_open_train(&session, purpose, config, &machine,
                                        &pl_term_log, heap, err);
-    if (!status)
-        status = run_session(&session, err);
-    pl_cli_ranks_close(comm, status, err);
-    return status;
+    if (!status && comm)
+        pl_comm_set_timeout(comm, config->comm_timeout);
+    return status ? status : run_session(&session, err);
 }
 
 enum { FLAG_RESUME = 1, FLAG_LIVE = 2, LIVE_AT = 1 };
@@ -221,7 +234,7 @@ static pl_status train(const pl_cli_args *args, pl_config *config,
                        pl_heap *heap, pl_error *err)
 {
     pl_status status = PL_OK;
-    if ((args->flags & FLAG_LIVE) && !config->eval_only)
+    if ((args->flags & FLAG_LIVE) && !config->eval_only && is_first())
         status = pl_live_process_start(&live, config->out_dir,
                                        args->flag_values[LIVE_AT], err);
     if (!status)
@@ -293,7 +306,8 @@ static void keep_arithmetic(pl_config *config, pl_heap *heap)
         config->kept_arithmetic = PL_ARITHMETIC_UNSAID;
 }
 
-static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
+/* As it was asked for; of several processes rank 0, which tells the others. */
+static pl_status run_first(pl_cli_args *args, pl_heap *heap, pl_error *err)
 {
     if (args->flags & FLAG_RESUME)
         return resume(args, heap, err);
@@ -304,6 +318,20 @@ static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
         return status;
     keep_arithmetic(&args->config, heap);
     return train(args, &args->config, heap, err);
+}
+
+static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
+{
+    pl_status status = pl_cli_ranks_open(&comm, &args->config, heap, err);
+    if (!status && comm)
+        status = pl_cli_ranks_agree(comm, &args->config, heap, err);
+    if (!is_first())
+        pl_term_silence();
+    if (!status)
+        status = is_first() ? run_first(args, heap, err)
+                            : train(args, &args->config, heap, err);
+    pl_cli_ranks_close(comm, args, status, err);
+    return status;
 }
 
 static const char *const train_flags[] = { "--resume=", "--live=PORT", NULL };

@@ -1,15 +1,16 @@
 /* ranks.c: see ranks.h. */
 #include "cli/ranks.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "cli/own_names.h"
 #include "cli/term.h"
 #include "comm/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { DEFAULT_TIMEOUT = 300, HOST_BYTES = 64 };
+#include <time.h>
 
 /* ---- the engine ---- */
 
@@ -47,15 +48,19 @@ static pl_status find_library(char path[PL_PATH_BYTES], pl_error *err)
                    "libopenmpi-dev), and build again");
 }
 
-pl_status pl_cli_ranks_open(pl_comm **comm, pl_heap *heap, pl_error *err)
+pl_status pl_cli_ranks_open(pl_comm **comm, const pl_config *config,
+                            pl_heap *heap, pl_error *err)
 {
+    /* before the first step others check data, or a card, for minutes */
+    static const double start = 5.0;
     char path[PL_PATH_BYTES];
     *comm = NULL;
     if (pl_comm_started(variable) < 2)
         return PL_OK;
     pl_status status = find_library(path, err);
     if (!status)
-        status = pl_comm_open(comm, path, DEFAULT_TIMEOUT, heap, err);
+        status = pl_comm_open(comm, path, start * config->comm_timeout, heap,
+                              err);
     return status;
 }
 
@@ -63,22 +68,83 @@ pl_status pl_cli_ranks_open(pl_comm **comm, pl_heap *heap, pl_error *err)
 
 /* What has to be the same everywhere, and who says it. */
 typedef struct card {
-    char host[HOST_BYTES];
-    uint64_t config; /* a hash of what decides about numbers */
+    char host[PL_COMM_HOST_BYTES];
+    uint64_t program;            /* a hash of its file */
+    uint64_t keys[PL_KEY_COUNT]; /* of a setting; 0: may be anything */
 } card;
 
-static uint64_t hash_of(const pl_config *config)
+/* Settings that all of them share. What a machine has, and where its data is,
+ * may differ. */
+static int is_of_run(pl_key key)
 {
-    uint64_t sum = 1469598103934665603u; /* FNV-1a, as published */
+    const pl_key_info *row = pl_key_row(key);
+    if (key == PL_KEY_eval_only || key == PL_KEY_comm_timeout)
+        return 1;
+    return row->effect != PL_EFFECT_CALL && row->effect != PL_EFFECT_DATA &&
+           !(row->effect == PL_EFFECT_SAME && row->group == PL_GROUP_MACHINE);
+}
+
+/* Where the data is, unless this process was told. */
+static int is_default_place(const pl_config *config, pl_key key)
+{
+    return pl_key_row(key)->effect == PL_EFFECT_DATA &&
+           !pl_config_was_set(config, key);
+}
+
+static pl_status hash_program(uint64_t *hash, pl_error *err)
+{
+    unsigned char bytes[16 * 1024];
+    pl_file file;
+    pl_status status = pl_file_open_read(&file, "/proc/self/exe", err);
+    if (status)
+        return status;
+    const uint64_t size = pl_file_size(&file);
+    *hash = 0;
+    for (uint64_t at = 0; at < size && !status;) {
+        const size_t count = size - at < sizeof bytes ? (size_t)(size - at)
+                                                      : sizeof bytes;
+        status = pl_file_pread_exact(&file, bytes, count, at, err);
+        *hash = pl_hash_chain(*hash, bytes, count);
+        at += count;
+    }
+    pl_file_abandon(&file);
+    return status;
+}
+
+static pl_status fill_card(card *own, const pl_config *config, pl_error *err)
+{
+    pl_own_names names;
+    memset(own, 0, sizeof *own);
+    pl_own_names_find(&names);
+    snprintf(own->host, sizeof own->host, "%.*s", (int)sizeof own->host - 1,
+             names.name);
     for (int key = 0; key < PL_KEY_COUNT; key++) {
         char text[512];
-        if (pl_key_row((pl_key)key)->effect < PL_EFFECT_EVALUATION)
+        if (!is_of_run((pl_key)key))
             continue;
         pl_config_value_text(config, (pl_key)key, text, sizeof text);
-        for (const char *c = text; *c; c++)
-            sum = (sum ^ (unsigned char)*c) * 1099511628211u;
+        own->keys[key] = pl_hash_chain(1, text, strlen(text));
     }
-    return sum;
+    return hash_program(&own->program, err);
+}
+
+static pl_status compare(const card *first, const card *other, int rank,
+                         pl_error *err)
+{
+    if (other->program != first->program)
+        return pl_fail(err, PL_E_RANKS,
+                       "rank %d (%s) is another program than rank 0 (%s): "
+                       "build or copy the same one for all of them",
+                       rank, other->host, first->host);
+    for (int key = 0; key < PL_KEY_COUNT; key++)
+        if (other->keys[key] != first->keys[key])
+            return pl_fail(err, PL_E_RANKS,
+                           "rank %d (%s) was started with another %s than "
+                           "rank 0 (%s): give all of them the same config and "
+                           "arguments",
+                           rank, other->host, pl_key_row((pl_key)key)->name,
+                           first->host);
+    return PL_OK;
 }
 
 pl_status pl_cli_ranks_agree(pl_comm *comm, const pl_config *config,
@@ -86,30 +152,140 @@ pl_status pl_cli_ranks_agree(pl_comm *comm, const pl_config *config,
 {
     const int rank = pl_comm_rank(comm), ranks = pl_comm_ranks(comm);
     card *cards;
+    if (ranks & (ranks - 1))
+        return pl_fail(err, PL_E_CONFIG,
+                       "%d processes were started: a power of two of them can "
+                       "share an update, 2, 4, 8 and so on",
+                       ranks);
     pl_status status = pl_heap_take(heap, &cards, (size_t)ranks, sizeof *cards,
                                     err);
-    if (status)
-        return status;
-    snprintf(cards[rank].host, HOST_BYTES, "process %d", rank);
-    cards[rank].config = hash_of(config);
-    status = pl_comm_gather_all(comm, cards, sizeof *cards, PL_COMM_MUST_GO_ON,
-                                err);
-    for (int i = 0; i < ranks && !status; i++)
-        if (cards[i].config != cards[0].config)
-            status = pl_fail(err, PL_E_RANKS,
-                             "rank %d has other settings than rank 0: start "
-                             "all of them with the same config and arguments",
-                             i);
+    if (!status)
+        status = fill_card(&cards[rank], config, err);
+    if (!status)
+        status = pl_comm_gather_all(comm, cards, sizeof *cards, err);
+    for (int i = 0; i < ranks && !status; i++) {
+        pl_comm_name_rank(comm, i, cards[i].host);
+        status = compare(&cards[0], &cards[i], i, err);
+    }
     return status;
 }
 
-void pl_cli_ranks_close(pl_comm *comm, pl_status status, const pl_error *err)
+/* ---- rank 0's settings ---- */
+
+enum { LETTER_BYTES = 64 * 1024 };
+
+/* As a config file has them. */
+typedef struct letter {
+    uint64_t arithmetic; /* of the run so far */
+    size_t bytes;
+    char text[LETTER_BYTES];
+} letter;
+
+static pl_status write_letter(letter *out, const pl_config *config,
+                              pl_error *err)
+{
+    *out = (letter){ .arithmetic = config->kept_arithmetic };
+    for (int key = 0; key < PL_KEY_COUNT; key++) {
+        char *to = out->text + out->bytes;
+        const size_t room = LETTER_BYTES - out->bytes;
+        if (!is_of_run((pl_key)key) &&
+            pl_key_row((pl_key)key)->effect != PL_EFFECT_DATA)
+            continue;
+        size_t used = (size_t)snprintf(to, room, "%s = ",
+                                       pl_key_row((pl_key)key)->name);
+        if (used < room)
+            used += pl_config_value_text(config, (pl_key)key, to + used,
+                                         room - used);
+        if (used + 1 >= room)
+            return pl_fail(err, PL_E_RANKS,
+                           "these settings are longer than the %d bytes that "
+                           "other ranks take",
+                           LETTER_BYTES);
+        to[used] = '\n';
+        out->bytes += used + 1;
+    }
+    return PL_OK;
+}
+
+static pl_status read_letter(const letter *in, pl_config *config, pl_heap *heap,
+                             pl_error *err)
+{
+    pl_config *theirs;
+    pl_status status = pl_heap_take(heap, &theirs, 1, sizeof *theirs, err);
+    if (status)
+        return status;
+    *theirs = pl_config_make_default();
+    status = pl_config_parse(theirs, in->text, in->bytes, "rank 0", heap, err);
+    for (int key = 0; key < PL_KEY_COUNT && !status; key++) {
+        if ((!is_of_run((pl_key)key) &&
+             !is_default_place(config, (pl_key)key)) ||
+            pl_config_same_value(config, theirs, (pl_key)key))
+            continue;
+        const pl_value value = pl_config_get(theirs, (pl_key)key);
+        status = pl_config_set(config, (pl_key)key, &value,
+                               theirs->origin[key], heap, err);
+    }
+    config->kept_arithmetic = in->arithmetic;
+    return status ? status : pl_config_check(config, err);
+}
+
+pl_status pl_cli_ranks_share(pl_comm *comm, pl_config *config, pl_heap *heap,
+                             pl_error *err)
+{
+    const int is_first = pl_comm_rank(comm) == 0;
+    letter *sent;
+    pl_status status = pl_heap_take(heap, &sent, 1, sizeof *sent, err);
+    if (!status && is_first)
+        status = write_letter(sent, config, err);
+    if (!status)
+        status = pl_comm_broadcast(comm, sent, sizeof *sent, err);
+    if (!status && !is_first)
+        status = read_letter(sent, config, heap, err);
+    return status;
+}
+
+pl_status pl_cli_ranks_machine(pl_machine *machine, pl_comm *comm,
+                               pl_error *err)
+{
+    machine->comm = comm;
+    machine->ranks = (size_t)pl_comm_ranks(comm);
+    machine->rank = (size_t)pl_comm_rank(comm);
+    return pl_machine_take_off(machine, pl_comm_memory_bytes(comm),
+                               pl_comm_engine_name(comm), err);
+}
+
+/* ---- the end ---- */
+
+/* Who found out says it, and rank 0; the others would only repeat it. */
+static void say_end(const pl_comm *comm, const char *out_dir,
+                    const pl_error *err)
+{
+    const time_t now = (time_t)pl_clock_date();
+    struct tm local;
+    char date[64] = "";
+    if (pl_comm_was_told(comm) && pl_comm_rank(comm) != 0)
+        return;
+    if (localtime_r(&now, &local))
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
+    pl_term_speak();
+    pl_term_clear();
+    pl_log_say(&pl_term_log, PL_LOG_WARN, "%s, rank %d: %s", date,
+               pl_comm_rank(comm), err->text);
+    pl_log_say(&pl_term_log, PL_LOG_NOTE,
+               "the run has ended on all ranks. To go on from its newest "
+               "checkpoint: plimsoll train --resume %s, under the same "
+               "launcher",
+               pl_path_quoted(out_dir).text);
+}
+
+void pl_cli_ranks_close(pl_comm *comm, const pl_cli_args *args,
+                        pl_status status, const pl_error *err)
 {
     if (!comm)
         return;
     if (status && status != PL_E_STOPPED) {
-        pl_log_say(&pl_term_log, PL_LOG_WARN, "rank %d: %s", pl_comm_rank(comm),
-                   err->text);
+        say_end(comm,
+                args->path_count ? args->paths[0] : args->config.out_dir, err);
         pl_comm_give_up(comm, err);
     }
     pl_comm_close(comm);

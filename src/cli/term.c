@@ -82,9 +82,23 @@ static void put_formatted(FILE *to, const char *fmt, va_list args)
     put(to, text, pl_utf8_whole_bytes(text, strlen(text)), PL_UTF8_KEEP_BREAKS);
 }
 
+static int is_silent;
+
+void pl_term_silence(void)
+{
+    is_silent = 1;
+}
+
+void pl_term_speak(void)
+{
+    is_silent = 0;
+}
+
 void pl_term_print(const char *fmt, ...)
 {
     va_list args;
+    if (is_silent)
+        return;
     va_start(args, fmt);
     put_formatted(stdout, fmt, args);
     va_end(args);
@@ -95,7 +109,7 @@ void pl_term_print(const char *fmt, ...)
 void pl_term_progress(const char *fmt, ...)
 {
     va_list args;
-    if (!is_able(STDERR_FILENO))
+    if (is_silent || !is_able(STDERR_FILENO))
         return;
     fflush(stdout);
     fputs("\r\033[K", stderr);
@@ -144,6 +158,8 @@ void pl_term_hand_on(void (*keep)(void *context, pl_log_level level,
 static void print_message(void *context, pl_log_level level, const char *text)
 {
     (void)context;
+    if (is_silent)
+        return;
     pl_term_clear();
     if (hand_on)
         hand_on(hand_on_context, level, text);

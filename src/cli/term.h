@@ -53,6 +53,11 @@ void pl_term_hand_on(void (*keep)(void *context, pl_log_level level,
                                   const char *text),
                      void *context);
 
+/* Nothing more is printed, until it speaks again: of several processes that
+ * share a run, one does. */
+void pl_term_silence(void);
+void pl_term_speak(void);
+
 /* Writes an error as the last word of a command. */
 void pl_term_error(const pl_error *err);
 

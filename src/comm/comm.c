@@ -6,6 +6,7 @@
 #include "comm/comm.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "comm/engine.h"
 
 #include <dlfcn.h>
@@ -13,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG_DATA = 1, TAG_NEWS = 2, HOST_BYTES = 64, NEWS_TEXT_BYTES = 232 };
+/* Messages under way: the engine may copy them. */
+enum { ROOM_BYTES = 16 * 1024 * 1024 };
+
+enum { TAG_DATA = 1, TAG_NEWS = 2, NEWS_TEXT_BYTES = 232 };
 
 typedef enum news_kind { NEWS_BEAT = 1, NEWS_STOP, NEWS_END } news_kind;
 
@@ -25,7 +29,7 @@ typedef struct news {
 
 /* Another rank, as it is known here. */
 typedef struct other {
-    char host[HOST_BYTES];
+    char host[PL_COMM_HOST_BYTES];
     double heard; /* when it was, last */
     news in, out;
     pl_comm_request receiving, sending;
@@ -38,6 +42,7 @@ struct pl_comm {
     double timeout, beaten; /* when all were told last that this one is here */
     double waited;
     uint64_t sent;
+    size_t memory;  /* of the engine */
     int is_stopped; /* by another rank's news */
     int has_ended;  /* another rank has */
     pl_error end;   /* and why */
@@ -98,7 +103,8 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
 {
     char why[PL_COMM_TEXT_BYTES] = "";
     pl_comm *comm = NULL;
-    const pl_comm_engine *engine;
+    const pl_comm_engine *engine = NULL;
+    size_t before = 0, after = 0;
     *out = NULL;
     pl_status status = find_engine(&engine, path, err);
     if (!status)
@@ -106,8 +112,15 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
     if (status)
         return status;
     *comm = (pl_comm){ .engine = engine, .timeout = timeout_seconds };
+    status = pl_memory_now_bytes(&before, err);
+    if (status)
+        return status;
     if (engine->open(&comm->who, why))
         return pl_fail(err, PL_E_RANKS, "%s", why);
+    status = pl_memory_now_bytes(&after, err);
+    if (status)
+        return status;
+    comm->memory = (after > before ? after - before : 0) + ROOM_BYTES;
     const int ranks = comm->who.ranks;
     status = pl_heap_take(heap, &comm->others, (size_t)ranks,
                           sizeof *comm->others, err);
@@ -150,7 +163,17 @@ void pl_comm_set_timeout(pl_comm *comm, double seconds)
 
 void pl_comm_name_rank(pl_comm *comm, int rank, const char *host)
 {
-    snprintf(comm->others[rank].host, HOST_BYTES, "%s", host);
+    snprintf(comm->others[rank].host, PL_COMM_HOST_BYTES, "%s", host);
+}
+
+size_t pl_comm_memory_bytes(const pl_comm *comm)
+{
+    return comm->memory;
+}
+
+int pl_comm_was_told(const pl_comm *comm)
+{
+    return comm->has_ended;
 }
 
 uint64_t pl_comm_sent_bytes(const pl_comm *comm)
@@ -170,13 +193,9 @@ int pl_comm_is_stopped(const pl_comm *comm)
 
 /* ---- news ---- */
 
-typedef struct rank_name {
-    char text[HOST_BYTES + 32];
-} rank_name;
-
-static rank_name name_of(const pl_comm *comm, int rank)
+pl_comm_name pl_comm_rank_name(const pl_comm *comm, int rank)
 {
-    rank_name name;
+    pl_comm_name name;
     const char *host = comm->others[rank].host;
     snprintf(name.text, sizeof name.text, host[0] ? "rank %d (%s)" : "rank %d",
              rank, host);
@@ -187,7 +206,7 @@ static pl_status broken(const pl_comm *comm, int rank, const char *why,
                         pl_error *err)
 {
     return pl_fail(err, PL_E_RANKS, "the connection to %s is broken: %s",
-                   name_of(comm, rank).text, why);
+                   pl_comm_rank_name(comm, rank).text, why);
 }
 
 /* News of `rank`, if the last ones have left; a beat can wait, an end is sent
@@ -234,7 +253,7 @@ static void take_news(pl_comm *comm, int rank)
         return;
     comm->has_ended = 1;
     pl_fail(&comm->end, PL_E_RANKS, "%s has ended the run: %.*s",
-            name_of(comm, rank).text, text, o->in.text);
+            pl_comm_rank_name(comm, rank).text, text, o->in.text);
 }
 
 /* What has arrived of all others. */
@@ -332,37 +351,44 @@ static pl_status silent(const pl_comm *comm, int rank, pl_error *err)
     return pl_fail(err, PL_E_RANKS,
                    "%s has not been heard from for %.0f s (comm_timeout): it "
                    "has ended, hangs, or can't be reached",
-                   name_of(comm, rank).text, comm->timeout);
+                   pl_comm_rank_name(comm, rank).text, comm->timeout);
 }
 
-/* Whether the message has arrived or left; what else there is to do while
- * waiting is done. */
-static pl_status look(pl_comm *comm, pl_comm_message *message, int *is_done,
-                      pl_comm_stop stop, pl_error *err)
+pl_status pl_comm_look(pl_comm *comm, pl_comm_message *message, int *is_done,
+                       pl_error *err)
 {
     char why[PL_COMM_TEXT_BYTES] = "";
     pl_comm_request request = { message->handle };
+    *is_done = !message->handle;
+    if (*is_done)
+        return PL_OK;
     if (comm->engine->done(&request, is_done, why))
         return broken(comm, message->other, why, err);
     if (*is_done) {
         comm->others[message->other].heard = pl_clock_seconds();
         message->handle = NULL;
-        return PL_OK;
     }
-    pl_status status = listen(comm, err);
+    return PL_OK;
+}
+
+/* The same, and what else there is to do while waiting. */
+static pl_status look_around(pl_comm *comm, pl_comm_message *message,
+                             int *is_done, pl_error *err)
+{
+    pl_status status = pl_comm_look(comm, message, is_done, err);
+    if (status || *is_done)
+        return status;
+    status = listen(comm, err);
     if (!status)
         status = pl_comm_beat(comm, err);
     if (status)
         return status;
-    if (comm->is_stopped && stop == PL_COMM_MAY_STOP)
-        return pl_fail(err, PL_E_STOPPED, "stopped while ranks exchange");
     if (pl_clock_seconds() - comm->others[message->other].heard > comm->timeout)
         return silent(comm, message->other, err);
     return PL_OK;
 }
 
-pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message,
-                       pl_comm_stop stop, pl_error *err)
+pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message, pl_error *err)
 {
     enum { LOOKS = 64 }; /* before it sleeps between them */
     static const double nap = 50e-6;
@@ -372,15 +398,14 @@ pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message,
     for (int i = 0; !is_done && !status; i++) {
         if (i >= LOOKS)
             pl_clock_sleep(nap);
-        status = look(comm, message, &is_done, stop, err);
+        status = look_around(comm, message, &is_done, err);
     }
     comm->waited += pl_clock_seconds() - began;
     return status;
 }
 
 pl_status pl_comm_exchange(pl_comm *comm, int partner, const void *out,
-                           void *in, size_t bytes, pl_comm_stop stop,
-                           pl_error *err)
+                           void *in, size_t bytes, pl_error *err)
 {
     pl_comm_message sending = { NULL, 0 }, receiving = { NULL, 0 };
     pl_status status = pl_comm_begin_receive(comm, partner, in, bytes,
@@ -388,8 +413,8 @@ pl_status pl_comm_exchange(pl_comm *comm, int partner, const void *out,
     if (!status)
         status = pl_comm_begin_send(comm, partner, out, bytes, &sending, err);
     if (!status)
-        status = pl_comm_wait(comm, &receiving, stop, err);
-    return status ? status : pl_comm_wait(comm, &sending, stop, err);
+        status = pl_comm_wait(comm, &receiving, err);
+    return status ? status : pl_comm_wait(comm, &sending, err);
 }
 
 /* A binomial tree: who has it sends it twice as far each time. */
@@ -407,14 +432,14 @@ pl_status pl_comm_broadcast(pl_comm *comm, void *data, size_t bytes,
             status = pl_comm_begin_receive(comm, rank - far, data, bytes,
                                            &message, err);
         if (!status)
-            status = pl_comm_wait(comm, &message, PL_COMM_MUST_GO_ON, err);
+            status = pl_comm_wait(comm, &message, err);
     }
     return status;
 }
 
 /* Recursive doubling: after each round a rank has what twice as many had. */
 pl_status pl_comm_gather_all(pl_comm *comm, void *all, size_t bytes,
-                             pl_comm_stop stop, pl_error *err)
+                             pl_error *err)
 {
     const int rank = comm->who.rank, ranks = comm->who.ranks;
     pl_status status = PL_OK;
@@ -425,7 +450,7 @@ pl_status pl_comm_gather_all(pl_comm *comm, void *all, size_t bytes,
         status = pl_comm_exchange(comm, partner,
                                   (char *)all + (size_t)own * bytes,
                                   (char *)all + (size_t)theirs * bytes,
-                                  (size_t)far * bytes, stop, err);
+                                  (size_t)far * bytes, err);
     }
     return status;
 }
@@ -436,7 +461,7 @@ pl_status pl_comm_any(pl_comm *comm, int *flag, pl_error *err)
     for (int far = 1; far < comm->who.ranks && !status; far *= 2) {
         int theirs = 0;
         status = pl_comm_exchange(comm, comm->who.rank ^ far, flag, &theirs,
-                                  sizeof theirs, PL_COMM_MUST_GO_ON, err);
+                                  sizeof theirs, err);
         *flag = *flag || theirs;
     }
     return status;

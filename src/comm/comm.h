@@ -42,6 +42,18 @@ void pl_comm_set_timeout(pl_comm *comm, double seconds);
  */
 void pl_comm_name_rank(pl_comm *comm, int rank, const char *host);
 
+enum { PL_COMM_HOST_BYTES = 64 };
+typedef struct pl_comm_name {
+    char text[PL_COMM_HOST_BYTES + 32];
+} pl_comm_name;
+pl_comm_name pl_comm_rank_name(const pl_comm *comm, int rank);
+
+/* What the engine holds of this process's memory: what was seen when it was
+ * opened, and what it may take for messages under way. */
+size_t pl_comm_memory_bytes(const pl_comm *comm);
+/* Whether another rank has said that the run has ended. */
+int pl_comm_was_told(const pl_comm *comm);
+
 /* Bytes of runs' data that were sent so far, without beats and news. */
 uint64_t pl_comm_sent_bytes(const pl_comm *comm);
 /* Seconds that were spent waiting so far. */
@@ -51,16 +63,13 @@ double pl_comm_waited_seconds(const pl_comm *comm);
 
 /* Is to be called every now and then; looks at the clock alone most times. */
 PL_MUST_CHECK pl_status pl_comm_beat(pl_comm *comm, pl_error *err);
-/* Tells all others that the update under way is to be given up. */
+/* Tells all others that what is under way is to be given up; then all meet in
+ * pl_comm_any. */
 PL_MUST_CHECK pl_status pl_comm_say_stop(pl_comm *comm, pl_error *err);
 /* Whether one of them has said so. */
 int pl_comm_is_stopped(const pl_comm *comm);
 
 /* ---- from rank to rank ---- */
-
-/* While somebody waits, a stop that another rank asks for ends it with
- * PL_E_STOPPED where that is allowed. */
-typedef enum pl_comm_stop { PL_COMM_MAY_STOP, PL_COMM_MUST_GO_ON } pl_comm_stop;
 
 /* A message that is under way. */
 typedef struct pl_comm_message {
@@ -77,20 +86,21 @@ PL_MUST_CHECK pl_status pl_comm_begin_receive(pl_comm *comm, int from,
                                               pl_comm_message *message,
                                               pl_error *err);
 PL_MUST_CHECK pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message,
-                                     pl_comm_stop stop, pl_error *err);
+                                     pl_error *err);
+/* Whether it has left or arrived, without waiting. */
+PL_MUST_CHECK pl_status pl_comm_look(pl_comm *comm, pl_comm_message *message,
+                                     int *is_done, pl_error *err);
 
 /* All at once: sends to and receives from one rank. */
 PL_MUST_CHECK pl_status pl_comm_exchange(pl_comm *comm, int partner,
                                          const void *out, void *in,
-                                         size_t bytes, pl_comm_stop stop,
-                                         pl_error *err);
+                                         size_t bytes, pl_error *err);
 /* What rank 0 has, for all. */
 PL_MUST_CHECK pl_status pl_comm_broadcast(pl_comm *comm, void *data,
                                           size_t bytes, pl_error *err);
 /* `bytes` of each rank, in all[rank * bytes]; own ones lie there already. */
 PL_MUST_CHECK pl_status pl_comm_gather_all(pl_comm *comm, void *all,
-                                           size_t bytes, pl_comm_stop stop,
-                                           pl_error *err);
+                                           size_t bytes, pl_error *err);
 /* Not 0 on every rank where it is not 0 on any. */
 PL_MUST_CHECK pl_status pl_comm_any(pl_comm *comm, int *flag, pl_error *err);
 

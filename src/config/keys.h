@@ -192,6 +192,9 @@ X(OPTIONAL, save_interval, PL_NONE, 1, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,  \
   "always_save_checkpoint says")                                               \
 X(INT, keep, 1, 0, 1000000, SAME, PL_FOR_TRAIN, RUN,                           \
   "older checkpoints that stay, beside the newest and the best")               \
+X(FLOAT, comm_timeout, 120.0, 1, 86400, CALL, PL_FOR_TRAIN, RUN,               \
+  "seconds after which a process that shares the run and was not heard from "  \
+  "is given up, and the run with it; five times as many before the first step")\
 X(INT, max_skipped, 10, 1, PL_MAX_STEPS, SAME, PL_FOR_TRAIN, RUN,              \
   "the run stops after so many updates in a row whose loss or gradients are "  \
   "not finite")                                                                \

@@ -2,6 +2,7 @@
 #include "data/shard_check.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 
 enum {
     READ_BYTES = 1024 * 1024,
-    LINE_BYTES = 6 * 21 + 1, /* six numbers and their blanks */
+    LINE_BYTES = 7 * 21 + 1, /* seven numbers and their blanks */
     MAX_CACHE_BYTES = 64 * 1024 * 1024,
 };
 
@@ -30,12 +31,19 @@ typedef struct job {
     unsigned char *buffer;
     uint64_t done_bytes, total_bytes;
     double began, said;
+    uint64_t hash; /* of all shards so far */
 } job;
 
 /* ---- the cache ---- */
 
+/* What is known of a shard's tokens. */
+typedef struct finding {
+    uint32_t largest;
+    uint64_t hash;
+} finding;
+
 /* A set's file has the name of its first shard's place on the disk, and a line
- * for each shard: its stamp, then its largest id. */
+ * for each shard: its stamp, its largest id, and the hash of its tokens. */
 static pl_status open_cache(job *j, const char *folder)
 {
     pl_file_stamp first;
@@ -69,37 +77,40 @@ static void stamp_text(const pl_file_stamp *s, char out[LINE_BYTES])
              s->device, s->inode, s->size_bytes, s->modified_ns, s->changed_ns);
 }
 
-/* A whole line that is an id; half of one may be a smaller one. */
-static int read_id(const char *text, uint32_t *id)
+/* The rest of a line; half of a number may be a smaller one. */
+static int read_finding(const char *text, finding *out)
 {
-    char *end;
-    unsigned long number = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\n' || number > UINT32_MAX)
+    char *end, *last;
+    if (*text < '0' || *text > '9')
         return 0;
-    *id = (uint32_t)number;
-    return 1;
+    const unsigned long largest = strtoul(text, &end, 10);
+    if (*end != ' ' || end[1] < '0' || end[1] > '9' || largest > UINT32_MAX)
+        return 0;
+    out->largest = (uint32_t)largest;
+    out->hash = strtoull(end + 1, &last, 10);
+    return *last == '\n';
 }
 
-/* The largest id under this stamp. */
-static int recall(job *j, const char *stamp, uint32_t *largest)
+/* What was found under this stamp. */
+static int recall(job *j, const char *stamp, finding *found)
 {
     /* Lines are in the order of the shards, mostly. */
     const char *line = j->known ? strstr(j->at, stamp) : NULL;
     if (!line && j->known)
         line = strstr(j->known, stamp);
     if (!line || (line > j->known && line[-1] != '\n') ||
-        !read_id(line + strlen(stamp), largest))
+        !read_finding(line + strlen(stamp), found))
         return 0;
     j->at = line + strlen(stamp);
     return 1;
 }
 
-static void remember(job *j, const char *stamp, uint32_t largest)
+static void remember(job *j, const char *stamp, const finding *found)
 {
     if (j->path[0])
-        j->text_bytes += (size_t)snprintf(j->text + j->text_bytes, LINE_BYTES,
-                                          "%s%lu\n", stamp,
-                                          (unsigned long)largest);
+        j->text_bytes += (size_t)snprintf(
+            j->text + j->text_bytes, LINE_BYTES, "%s%lu %" PRIu64 "\n", stamp,
+            (unsigned long)found->largest, found->hash);
 }
 
 /* A cache that can't be written is not worth a word. */
@@ -160,11 +171,11 @@ static pl_status find_outside(const job *j, const pl_shard *shard,
     return status;
 }
 
-static pl_status scan(job *j, const pl_shard *shard, uint32_t *largest)
+static pl_status scan(job *j, const pl_shard *shard, finding *found)
 {
     size_t width = pl_shard_token_bytes(shard->kind);
     uint64_t begin = pl_shard_header_bytes(shard->kind);
-    *largest = 0;
+    *found = (finding){ 0 };
     for (uint64_t at = 0; at < shard->n_tokens;) {
         uint64_t left = shard->n_tokens - at;
         size_t count = READ_BYTES / width;
@@ -177,8 +188,9 @@ static pl_status scan(job *j, const pl_shard *shard, uint32_t *largest)
         uint32_t here = width == PL_SHARD_WIDE_BYTES
                             ? largest_wide(j->buffer, count)
                             : largest_narrow(j->buffer, count);
-        if (here > *largest)
-            *largest = here;
+        if (here > found->largest)
+            found->largest = here;
+        found->hash = pl_hash_chain(found->hash, j->buffer, count * width);
         if (here >= (uint32_t)j->vocab_size)
             return find_outside(j, shard, at, count);
         at += count;
@@ -192,14 +204,15 @@ static pl_status check_one(job *j, const pl_shard *shard)
 {
     pl_file_stamp stamp;
     char text[LINE_BYTES];
-    uint32_t largest;
+    finding found;
     pl_status status = pl_file_stamp_of(&shard->file, &stamp, j->err);
     if (status)
         return status;
     int settled = pl_file_stamp_settled(&stamp, pl_clock_date());
     stamp_text(&stamp, text);
-    if (!recall(j, text, &largest) || largest >= (uint32_t)j->vocab_size) {
-        status = scan(j, shard, &largest);
+    if (!recall(j, text, &found) ||
+        found.largest >= (uint32_t)j->vocab_size) {
+        status = scan(j, shard, &found);
         if (status)
             return status;
         j->learnt |= settled;
@@ -207,13 +220,14 @@ static pl_status check_one(job *j, const pl_shard *shard)
         j->done_bytes += stamp.size_bytes;
     }
     if (settled)
-        remember(j, text, largest);
+        remember(j, text, &found);
+    j->hash = pl_hash_chain(j->hash, &found.hash, sizeof found.hash);
     return PL_OK;
 }
 
 pl_status pl_shard_check(const pl_shard_set *set, int32_t vocab_size,
                          const char *cache_folder, const pl_log *log,
-                         pl_error *err)
+                         uint64_t *hash, pl_error *err)
 {
     job j = { .set = set,
               .vocab_size = vocab_size,
@@ -230,6 +244,7 @@ pl_status pl_shard_check(const pl_shard_set *set, int32_t vocab_size,
         status = check_one(&j, &set->shards[i]);
     if (!status && cache_folder)
         write_cache(&j, cache_folder);
+    *hash = j.hash;
     pl_heap_close(&j.heap);
     return status;
 }

@@ -421,6 +421,7 @@ static double probe(pl_device *device, pl_probe what)
 }
 
 const pl_device_kind pl_device_cpu = {
+    .is_prompt = 1,
     .name = "cpu",
     .describe = describe,
     .offer = offer_memory,

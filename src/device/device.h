@@ -147,10 +147,13 @@ PL_MUST_CHECK pl_status pl_device_run(pl_device *device, pl_program_id program,
 /* Who watches a run from step to step. */
 typedef struct pl_run_watch {
     void *context;
-    /* `step` is done, and others follow it: not 0 ends the run here. Asked by
-     * the thread that called the device and by no other, between any two steps;
-     * no thread begins the next step before all know the answer. It may take
-     * its time, but must leave the device alone. */
+    /* `step` is done but for what other threads still do of it, and others
+     * follow: not 0 ends the run here. Asked by the thread that called the
+     * device and by no other, between any two steps; no thread begins the next
+     * step before all know the answer. It may take its time. It must leave the
+     * device alone, but for one thing: where steps are done when it is asked
+     * (pl_device_is_prompt) it may read and write buffers that neither this
+     * step nor a later one of the run touches. */
     int (*between)(void *context, const pl_step *step);
 } pl_run_watch;
 
@@ -168,6 +171,9 @@ PL_MUST_CHECK pl_status pl_device_run_watched(pl_device *device,
                                               pl_part part,
                                               const pl_run_watch *watch,
                                               pl_run_end *end, pl_error *err);
+
+/* Whether steps are done when a watch is asked, and not only begun. */
+int pl_device_is_prompt(const pl_device *device);
 
 /* Fills a buffer with zeros. */
 PL_MUST_CHECK pl_status pl_device_clear(pl_device *device, pl_buffer_id buffer,

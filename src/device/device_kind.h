@@ -15,6 +15,7 @@ typedef enum pl_probe {
 
 struct pl_device_kind {
     const char *name; /* by which the key `device` asks for it */
+    int is_prompt;    /* pl_device_is_prompt */
 
     /* Before it is opened. `threads`: the key's, 0 where it leaves the choice
      * to the device. */

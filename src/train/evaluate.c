@@ -16,6 +16,15 @@ typedef struct evaluation {
     double looked; /* of the pace's work, when the watch was told last */
 } evaluation;
 
+/* By a signal here, or on another process. */
+static int is_stopped(const evaluation *e)
+{
+    const pl_eval_watch *watch = e->watch;
+    const pl_comm *comm = e->session->ranks.comm;
+    return (watch && watch->stop && watch->stop(watch->context)) ||
+           (comm && pl_comm_is_stopped(comm));
+}
+
 /* Not 0: to be stopped. */
 static int look(void *context, const pl_step *step)
 {
@@ -39,7 +48,7 @@ static int look(void *context, const pl_step *step)
         e->looked = e->pace.done;
         watch->progress(watch->context, e->key.split, &progress);
     }
-    return watch->stop && watch->stop(watch->context);
+    return is_stopped(e);
 }
 
 /* One round: loads `count` sequences and leaves their losses in the sums. A
@@ -63,11 +72,9 @@ static pl_status run_round(evaluation *e, size_t count, pl_error *err)
     if (status)
         return status;
     e->done += count;
-    const int stop = end == PL_RUN_STOPPED ||
-                     (e->watch && e->watch->stop &&
-                      e->watch->stop(e->watch->context));
-    return stop ? pl_fail(err, PL_E_STOPPED, "stopped while evaluating")
-                : PL_OK;
+    return end == PL_RUN_STOPPED || is_stopped(e)
+              ? pl_fail(err, PL_E_STOPPED, "stopped while evaluating")
+               : PL_OK;
 }
 
 static evaluation begin(pl_session *session, pl_split split,
@@ -203,11 +210,14 @@ static pl_status share_rounds(evaluation *e, uint64_t total, sums *all,
                    begin = rank * each < total ? rank * each : total,
                    end = begin + each < total ? begin + each : total;
     e->done = begin;
-    pl_status status = run_rounds(e, end, all, err);
+    pl_status status = run_rounds(e, end, all, err),
+              voted = pl_ranks_agree_stop(&session->ranks, &status, err);
+    if (voted)
+        return voted;
     if (!status)
         status = pl_comm_gather_all(session->ranks.comm, session->evaluated,
                                     (size_t)each * sizeof *session->evaluated,
-                                    PL_COMM_MAY_STOP, err);
+                                    err);
     for (uint64_t i = 0; i < total && !status; i++)
         add(all, &session->evaluated[i],
             (double)session->run.gpt.layout.eval_T);

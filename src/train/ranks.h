@@ -17,42 +17,60 @@
 
 #include "comm/comm.h"
 #include "store/run.h"
-
-enum { PL_RANKS_CHUNK_BYTES = 1024 * 1024 };
+#include "train/ranks_traffic.h"
 
 typedef struct pl_ranks {
     pl_comm *comm; /* NULL: there is one process */
-    pl_run *run;   /* of rank 0, while the others serve */
-    char *chunks[4]; /* PL_RANKS_CHUNK_BYTES each: two on the way out, two in */
+    pl_run *run;
+    char *chunks[4]; /* PL_RANKS_CHUNK_BYTES each */
+    /* gradients on their way, layer by layer */
+    size_t parts;        /* of them: layers, and what is outside */
+    size_t *ends;        /* [parts]: the step that is the last to touch it */
+    size_t part, ready;  /* which is under way, and which may be */
+    size_t far;          /* its partner is rank ^ far; 0: not begun */
+    int is_moving;
+    pl_traffic traffic;
 } pl_ranks;
 
 /* Memory for messages, of the heap. */
 PL_MUST_CHECK pl_status pl_ranks_open(pl_ranks *ranks, pl_comm *comm,
                                       pl_heap *heap, pl_error *err);
+/* Once the run has its programs. */
+PL_MUST_CHECK pl_status pl_ranks_prepare(pl_ranks *ranks, pl_run *run,
+                                         pl_heap *heap, pl_error *err);
 
-/* The gradients that this rank owns become the sum of all; the others are
- * cleared. Until it returns PL_OK the update can be given up. */
-PL_MUST_CHECK pl_status pl_ranks_add_gradients(pl_ranks *ranks, pl_run *run,
-                                               pl_error *err);
-/* Partial sums of the norm: own ones become all. PL_OK: all ranks have come as
- * far as this, and will update their weights. */
-PL_MUST_CHECK pl_status pl_ranks_share_partials(pl_ranks *ranks, pl_run *run,
+/* Whether all go on: *status, PL_OK or PL_E_STOPPED, becomes PL_E_STOPPED where
+ * it is that on any rank. All ranks come here, those that give something up as
+ * well as the others; another status is left as it is. */
+PL_MUST_CHECK pl_status pl_ranks_agree_stop(const pl_ranks *ranks,
+                                            pl_status *status, pl_error *err);
+
+/* ---- an update: from here on it isn't given up ---- */
+
+void pl_ranks_begin_gradients(pl_ranks *ranks);
+/* While the last micro-batch goes on, and all steps of PL_TRAIN before `step`
+ * are done: moves on what is final. Never waits. */
+PL_MUST_CHECK pl_status pl_ranks_move_gradients(pl_ranks *ranks, size_t step,
                                                 pl_error *err);
+/* The rest of them. The gradients that this rank owns are the sum of all now;
+ * the others are of no use. */
+PL_MUST_CHECK pl_status pl_ranks_add_gradients(pl_ranks *ranks, pl_error *err);
+/* Partial sums of the norm: own ones become all. */
+PL_MUST_CHECK pl_status pl_ranks_share_partials(pl_ranks *ranks, pl_error *err);
 /* Weights that were updated, for all. */
-PL_MUST_CHECK pl_status pl_ranks_share_weights(pl_ranks *ranks, pl_run *run,
-                                               pl_error *err);
+PL_MUST_CHECK pl_status pl_ranks_share_weights(pl_ranks *ranks, pl_error *err);
+
 /* ---- what rank 0 keeps of it, in files ---- */
 
 /* Rank 0 reads and writes moments wherever they are: pl_run_others. Meanwhile
  * the others serve, until rank 0 says that it is done, and how that ended. */
-pl_run_others pl_ranks_others(pl_ranks *ranks, pl_run *run);
-PL_MUST_CHECK pl_status pl_ranks_serve(pl_ranks *ranks, pl_run *run,
-                                       pl_status *ended, pl_error *err);
+pl_run_others pl_ranks_others(pl_ranks *ranks);
+PL_MUST_CHECK pl_status pl_ranks_serve(pl_ranks *ranks, pl_status *ended,
+                                       pl_error *err);
 PL_MUST_CHECK pl_status pl_ranks_end_service(pl_ranks *ranks, pl_status ended,
                                              pl_error *err);
 
 /* All weights of rank 0, for all. */
-PL_MUST_CHECK pl_status pl_ranks_send_weights(pl_ranks *ranks, pl_run *run,
-                                              pl_error *err);
+PL_MUST_CHECK pl_status pl_ranks_send_weights(pl_ranks *ranks, pl_error *err);
 
 #endif

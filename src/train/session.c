@@ -13,6 +13,7 @@
 #include "store/pretrained.h"
 #include "store/resume.h"
 #include "store/vocabulary_check.h"
+#include "train/agree.h"
 #include "train/medium.h"
 #include "train/session_rehearse.h"
 
@@ -93,15 +94,38 @@ size_t pl_session_host_bytes(const pl_session *session)
            session->driver_bytes + session->machine.opened_bytes;
 }
 
+/* Where several processes share the run, each is heard from while it computes,
+ * whatever that is. */
+typedef struct beating {
+    pl_session *session;
+    const pl_run_watch *watch;
+    pl_status broken;
+    pl_error trouble;
+} beating;
+
+static int beat(void *context, const pl_step *step)
+{
+    beating *b = context;
+    b->broken = pl_comm_beat(b->session->ranks.comm, &b->trouble);
+    return b->broken ||
+           (b->watch && b->watch->between(b->watch->context, step));
+}
+
 pl_status pl_session_run_watched(pl_session *session, pl_program_id program,
                                  pl_part part, const pl_run_watch *watch,
                                  pl_run_end *end, pl_error *err)
 {
     pl_device *device = session->run.device;
+    beating b = { .session = session, .watch = watch, .broken = PL_OK };
+    const pl_run_watch own = { .context = &b, .between = beat };
+    const int beats = session->ranks.comm && program != PL_UPDATE_WEIGHTS;
     pl_status status = pl_device_set(device, &session->controls, err);
-    if (status)
-        return status;
-    return pl_device_run_watched(device, program, part, watch, end, err);
+    if (!status)
+        status = pl_device_run_watched(device, program, part,
+                                       beats ? &own : watch, end, err);
+    if (!status && b.broken)
+        status = pl_fail(err, b.broken, "%s", b.trouble.text);
+    return status;
 }
 
 pl_status pl_session_run(pl_session *session, pl_program_id program,
@@ -195,13 +219,15 @@ size_t pl_session_vocabulary(const pl_config *config,
 }
 
 pl_status pl_session_check_tokens(pl_session *session,
-                                  const pl_machine *machine, pl_error *err)
+                                  const pl_machine *machine, uint64_t hashes[2],
+                                  pl_error *err)
 {
     pl_status status = PL_OK;
     for (int split = 0; split < 2 && !status; split++)
         status = pl_shard_check(&session->run.dataset.shards[split],
                                 session->run.dataset.tokenizer.vocab_size,
-                                machine->cache_folder, session->run.log, err);
+                                machine->cache_folder, session->run.log,
+                                &hashes[split], err);
     return status;
 }
 
@@ -270,8 +296,9 @@ static pl_status open_surroundings(pl_session *session,
                                    const pl_machine *machine, pl_error *err)
 {
     const pl_config *config = session->run.config;
-    const int writes = session->run.purpose == PL_RUN_TRAINS &&
-                       session->run.rank == 0;
+    const int is_first = session->run.rank == 0,
+              writes = session->run.purpose == PL_RUN_TRAINS && is_first;
+    uint64_t hashes[2] = { 0, 0 };
     pl_status status = check_values(config, err);
     if (status)
         return status;
@@ -287,14 +314,18 @@ static pl_status open_surroundings(pl_session *session,
             session->run.dataset.folder, session->run.heap, err);
     session->run.tasks = session->quiz.requests.tasks.count;
     if (!status)
-        status = pl_session_check_tokens(session, machine, err);
+        status = pl_session_check_tokens(session, machine, hashes, err);
+    if (!status && session->ranks.comm)
+        status = pl_agree_data(session, hashes, err);
     /* before the plan, which may fail for this reason */
-    if (!status && pl_config_beginning(config) == PL_BEGIN_MODEL)
+    if (!status && is_first && pl_config_beginning(config) == PL_BEGIN_MODEL)
         status = pl_vocabulary_check(&session->run, config->init_from, err);
     const size_t vocab_size = pl_session_vocabulary(config,
                                                     &session->run.tokenizer);
     if (!status)
         status = make_plan(session, machine, vocab_size, err);
+    if (!status && session->ranks.comm)
+        status = pl_agree_plan(session, err);
     if (!status && writes)
         status = pl_outdir_open(
             &session->run.outdir, config->out_dir, (size_t)config->keep,
@@ -419,10 +450,10 @@ static pl_status fill_ranks(pl_session *session, weights_source *source,
         if (!status)
             status = pl_ranks_end_service(&session->ranks, PL_OK, err);
     } else {
-        status = pl_ranks_serve(&session->ranks, &session->run, &ended, err);
+        status = pl_ranks_serve(&session->ranks, &ended, err);
     }
     if (!status)
-        status = pl_ranks_send_weights(&session->ranks, &session->run, err);
+        status = pl_ranks_send_weights(&session->ranks, err);
     return status ? status : share_place(session, err);
 }
 
@@ -437,6 +468,9 @@ static pl_status open_train(pl_session *session, weights_source *source,
     if (status)
         return status;
     status = pl_rehearse(session, err);
+    if (!status && session->ranks.comm)
+        status = pl_ranks_prepare(&session->ranks, &session->run,
+                                  session->run.heap, err);
     if (!status)
         status = session->ranks.comm ? fill_ranks(session, source, err)
                                      : fill_weights(session, source, err);
@@ -456,7 +490,7 @@ pl_status pl_session_open_train(pl_session *session, pl_run_purpose purpose,
     pl_status status = pl_ranks_open(&session->ranks, comm, heap, err);
     if (comm) {
         session->run.rank = (size_t)pl_comm_rank(comm);
-        session->others = pl_ranks_others(&session->ranks, &session->run);
+        session->others = pl_ranks_others(&session->ranks);
         session->run.others = &session->others;
     }
     if (!status)

@@ -20,6 +20,13 @@ typedef struct pl_eval_sequence {
     uint64_t bytes;
 } pl_eval_sequence;
 
+/* What one of the processes that share a run has planned of its host's memory,
+ * and how it computes. */
+typedef struct pl_rank_need {
+    size_t arena, reserve;
+    uint64_t arithmetic;
+} pl_rank_need;
+
 typedef struct pl_session {
     pl_run run;           /* what a checkpoint keeps of it, and where that is */
     pl_controls controls; /* of the next run: pl_session_run hands them over */
@@ -35,6 +42,7 @@ typedef struct pl_session {
     double update_seconds; /* of the last update; 0: none yet */
     pl_ranks ranks;        /* the processes that share it */
     pl_run_others others;  /* for files, of what the others keep */
+    pl_rank_need *needs;   /* [ranks], where several share it */
     double *losses;        /* of an update's sequences, where several do */
     pl_eval_sequence *evaluated; /* of a round, or of all, where several do */
     /* of each step while it is profiled; NULL: never */
@@ -92,9 +100,11 @@ PL_MUST_CHECK pl_status pl_session_open_tokens(pl_session *session,
  * tokenizer leaves that open; a tokenizer's own; else bpe's, rounded up. */
 size_t pl_session_vocabulary(const pl_config *config,
                              const pl_tokenizer *tokenizer);
-/* Every id of these against their vocabulary (data/shard_check.h). */
+/* Every id of these against their vocabulary (data/shard_check.h); hashes of
+ * both splits. */
 PL_MUST_CHECK pl_status pl_session_check_tokens(pl_session *session,
                                                 const pl_machine *machine,
+                                                uint64_t hashes[2],
                                                 pl_error *err);
 /* The arena of session->run.gpt, and the memory that files pass through. */
 PL_MUST_CHECK pl_status pl_session_open_device(pl_session *session,

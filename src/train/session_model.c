@@ -339,13 +339,14 @@ pl_status pl_session_open_eval(pl_session *session, const pl_config *config,
                                const pl_log *log, pl_heap *heap, pl_error *err)
 {
     model m;
+    uint64_t hashes[2];
     *session = (pl_session){ .run = pl_run_make(PL_RUN_EVALUATES, config, log,
                                                 heap) };
     pl_session_say_device(config, log);
     pl_status status = pl_session_open_tokens(session, err);
     if (status)
         return status;
-    status = pl_session_check_tokens(session, machine, err);
+    status = pl_session_check_tokens(session, machine, hashes, err);
     if (status) {
         pl_dataset_close(&session->run.dataset);
         return status;

@@ -39,7 +39,10 @@ typedef struct under_way {
     double sum;    /* of the losses so far */
     pl_pace pace;
     double looked; /* of the pace's work, when the listener was told last */
-    pl_status broken; /* of the other processes */
+    /* where other processes share it */
+    int is_agreed;    /* that it is finished */
+    int moves;        /* gradients, while the last micro-batch goes on */
+    pl_status broken;
     pl_error trouble;
 } under_way;
 
@@ -73,24 +76,28 @@ static int look(under_way *u)
            pl_pace_gives_up(&u->pace, now, listener->patience_seconds);
 }
 
-/* Others are told that this process is here, and whether it gives up. */
+/* The same where other processes share the update: one that gives it up says so
+ * to them, and after all have agreed that it is finished none does. */
 static int look_around(under_way *u)
 {
-    pl_comm *comm = u->session->ranks.comm;
+    const pl_comm *comm = u->session->ranks.comm;
     const int stop = look(u);
     if (!comm)
         return stop;
-    u->broken = pl_comm_beat(comm, &u->trouble);
-    if (!u->broken && stop && !pl_comm_is_stopped(comm))
-        u->broken = pl_comm_say_stop(comm, &u->trouble);
-    return stop || u->broken || pl_comm_is_stopped(comm);
+    return !u->is_agreed && (stop || pl_comm_is_stopped(comm));
 }
 
 static int between_steps(void *context, const pl_step *step)
 {
     under_way *u = context;
-    u->pace.done += pl_cost_step(step, pl_machine_rates(&u->session->machine));
-    return look_around(u);
+    pl_session *session = u->session;
+    u->pace.done += pl_cost_step(step, pl_machine_rates(&session->machine));
+    if (u->moves)
+        u->broken = pl_ranks_move_gradients(
+            &session->ranks,
+            (size_t)(step - session->run.gpt.graph.programs[PL_TRAIN].steps),
+            &u->trouble);
+    return u->broken || look_around(u);
 }
 
 static pl_status stopped_within(const under_way *u, pl_error *err)
@@ -157,17 +164,47 @@ static pl_status gather_losses(under_way *u, pl_error *err)
     if (!session->losses)
         return PL_OK;
     pl_status status = pl_comm_gather_all(session->ranks.comm, session->losses,
-                                          own * sizeof *session->losses,
-                                          PL_COMM_MAY_STOP, err);
+                                          own * sizeof *session->losses, err);
     for (size_t i = 0; i < all && !status; i++)
         u->sum += session->losses[i];
+    return status;
+}
+
+/* Before the last micro-batch of an update all processes agree that it is
+ * finished, or that it isn't: during that one gradients begin to travel. */
+static pl_status agree(under_way *u, pl_status status, pl_error *err)
+{
+    pl_session *session = u->session;
+    pl_status voted = pl_ranks_agree_stop(&session->ranks, &status, err);
+    if (voted || status)
+        return voted ? voted : status;
+    pl_ranks_begin_gradients(&session->ranks);
+    u->is_agreed = 1;
+    return PL_OK;
+}
+
+static pl_status run_micro(under_way *u, int is_last, pl_error *err)
+{
+    const pl_session *session = u->session;
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    pl_status status = PL_OK;
+    if (is_last && session->ranks.comm)
+        status = agree(u, PL_OK, err);
+    if (status)
+        return status;
+    /* a card's steps are only begun when they are told of */
+    u->moves = u->is_agreed && layout->groups == 1 &&
+               pl_device_is_prompt(session->run.device);
+    status = run_part(u, PL_TRAIN, PL_PART_LOOP, err);
+    u->moves = 0;
+    u->progress.done += !status;
     return status;
 }
 
 /* One batch: its micro-batches one after the other, then what waits for all of
  * them. */
 static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
-                           pl_error *err)
+                           int is_last, pl_error *err)
 {
     pl_session *session = u->session;
     const pl_gpt_layout *layout = &session->run.gpt.layout;
@@ -178,8 +215,8 @@ static pl_status run_batch(under_way *u, const pl_batch_key *key, size_t first,
     session->controls.batch_first = (uint32_t)first;
     for (size_t at = 0; at < layout->batch && !status; at += layout->micro) {
         session->controls.micro_first = (uint32_t)at;
-        status = run_part(u, PL_TRAIN, PL_PART_LOOP, err);
-        u->progress.done += !status;
+        status = run_micro(u, is_last && at + layout->micro >= layout->batch,
+                           err);
     }
     session->controls.micro_first = 0;
     if (!status)
@@ -262,16 +299,18 @@ static pl_status run_batches(under_way *u, pl_error *err)
                                .step = (uint32_t)session->run.step };
     pl_status status = PL_OK;
     for (size_t i = 0; i < layout->batches && !status; i++) {
-        status = run_batch(u, &key, (before + i) * layout->batch, err);
+        status = run_batch(u, &key, (before + i) * layout->batch,
+                           i + 1 == layout->batches, err);
         if (!status && (i + 1) % per_group == 0)
             status = add_group(u, i / per_group, err);
     }
+    if (!session->ranks.comm)
+        return status;
+    if (!u->is_agreed && status == PL_E_STOPPED) /* those who wait learn it */
+        status = agree(u, status, err);
     if (!status)
-        status = gather_losses(u, err);
-    if (!status && u->session->ranks.comm)
-        status = pl_ranks_add_gradients(&u->session->ranks, &u->session->run,
-                                        err);
-    return status;
+        status = pl_ranks_add_gradients(&u->session->ranks, err);
+    return status ? status : gather_losses(u, err);
 }
 
 /* Partial sums of the norm, of all processes: until then the update can be
@@ -282,7 +321,7 @@ static pl_status measure_gradients(under_way *u, pl_error *err)
     pl_status status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP,
                                       err);
     if (!status && session->ranks.comm)
-        status = pl_ranks_share_partials(&session->ranks, &session->run, err);
+        status = pl_ranks_share_partials(&session->ranks, err);
     return status;
 }
 
@@ -299,7 +338,7 @@ static pl_status apply(under_way *u, pl_outcome *outcome, pl_error *err)
         status = pl_device_read(session->run.device, session->run.gpt.outcome,
                                 0, outcome, sizeof *outcome, err);
     if (!status && session->ranks.comm)
-        status = pl_ranks_share_weights(&session->ranks, &session->run, err);
+        status = pl_ranks_share_weights(&session->ranks, err);
     if (!status && session->ranks.comm) /* what it doesn't own, too */
         status = clear_gradients(session, err);
     return status;
@@ -374,14 +413,6 @@ typedef struct loop {
     pl_looks looks;      /* at those that were profiled */
 } loop;
 
-/* Whether one of the processes wants it: all know the same. */
-static pl_status wants_stop(const loop *l, int *stop, pl_error *err)
-{
-    pl_comm *comm = l->session->ranks.comm;
-    *stop = l->listener->stop && l->listener->stop(l->listener->context);
-    return comm ? pl_comm_any(comm, stop, err) : PL_OK;
-}
-
 /* Rank 0 writes, and the others give it what they keep; how it ended all
  * know. */
 static pl_status save_shared(pl_session *session, pl_error *err)
@@ -396,7 +427,7 @@ static pl_status save_shared(pl_session *session, pl_error *err)
         status = pl_ranks_end_service(ranks, ended, &trouble);
         return status ? pl_fail(err, status, "%s", trouble.text) : ended;
     }
-    status = pl_ranks_serve(ranks, &session->run, &ended, err);
+    status = pl_ranks_serve(ranks, &ended, err);
     return status  ? status
            : ended ? pl_fail(err, ended, "rank 0 could not save")
                    : PL_OK;
@@ -563,6 +594,31 @@ static pl_status stopped(const loop *l, pl_error *err)
                    (unsigned long long)l->session->run.step);
 }
 
+/* Where several processes share the run, all stop or none. */
+static pl_status agree_on(const loop *l, pl_status status, pl_error *err)
+{
+    pl_status voted = pl_ranks_agree_stop(&l->session->ranks, &status, err);
+    return voted ? voted : status;
+}
+
+static pl_status stop_if_asked(const loop *l, pl_error *err)
+{
+    const pl_listener *listener = l->listener;
+    pl_status status = PL_OK;
+    if (listener->stop && listener->stop(listener->context))
+        status = stopped(l, err);
+    return agree_on(l, status, err);
+}
+
+/* Rank 0 writes texts and is asked tasks. */
+static pl_status look_at_model(loop *l, pl_error *err)
+{
+    pl_status status = sample(l, err);
+    if (!status)
+        status = quiz(l, err);
+    return agree_on(l, status, err);
+}
+
 /* Evaluations stand before the update of their step, the first one before all
  * training, as in nanoGPT. */
 static pl_status run(loop *l, pl_error *err)
@@ -579,24 +635,15 @@ static pl_status run(loop *l, pl_error *err)
             return status;
         if (is_due(l, seen))
             save_if_possible(l);
-        status = sample(l, err);
-        if (!status)
-            status = quiz(l, err);
-        if (status)
-            return status;
-        if (session->run.purpose != PL_RUN_TRAINS ||
+        status = look_at_model(l, err);
+        if (status || session->run.purpose != PL_RUN_TRAINS ||
             session->run.step >= (uint64_t)config->max_iters)
-            return PL_OK;
-        int stop;
-        status = wants_stop(l, &stop, err);
-        if (!status && stop)
-            status = stopped(l, err);
+            return status;
+        status = stop_if_asked(l, err);
         if (!status)
             status = update(l, err);
         if (!status)
-            status = wants_stop(l, &stop, err);
-        if (!status && stop)
-            status = stopped(l, err);
+            status = stop_if_asked(l, err);
         if (status)
             return status;
     }

@@ -32,6 +32,7 @@ static const struct other {
     [PL_KEY_always_save_checkpoint] = { "False", NULL },
     [PL_KEY_save_interval] = { "1", NULL },
     [PL_KEY_keep] = { "0", NULL },
+    [PL_KEY_comm_timeout] = { "9.0", NULL },
     [PL_KEY_max_skipped] = { "1", NULL },
     [PL_KEY_dataset] = { NULL, "a test of its own" },
     [PL_KEY_batch_size] = { "4", NULL },

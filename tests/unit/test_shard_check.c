@@ -62,7 +62,8 @@ static pl_status check(int count, int32_t vocab, const char *folder)
     pl_shard_set set;
     assert_int_equal(pl_shard_set_open(&set, paths, (size_t)count, &heap, &err),
                      PL_OK);
-    pl_status status = pl_shard_check(&set, vocab, folder, NULL, &err);
+    uint64_t hash;
+    pl_status status = pl_shard_check(&set, vocab, folder, NULL, &hash, &err);
     pl_shard_set_close(&set);
     return status;
 }
