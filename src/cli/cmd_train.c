@@ -133,21 +133,18 @@ static void close_notes(pl_status status)
                                                     : PL_PHASE_FAILED);
 }
 
-static int stop_asked(void *context)
-{
-    (void)context;
-    return pl_cli_signal() ? PL_STOP_SOON : PL_STOP_NOT;
-}
+/* The processes that share the run, if a launcher has started several. */
+static pl_comm *comm;
 
 /* One of the processes that rank 0 speaks for. */
 static pl_status run_silently(pl_session *session, pl_error *err)
 {
-    const pl_listener listener = { .stop = stop_asked,
+    const pl_listener listener = { .stop = pl_train_view_stop,
                                    .patience_seconds = 2.0 };
-    pl_cli_catch_signals();
+    pl_cli_catch_signals_silently();
     pl_status status = pl_train(session, &listener, err);
     pl_session_close(session);
-    return status;
+    return status == PL_E_STOPPED ? PL_OK : status; /* rank 0 says so */
 }
 
 /* Trains or only evaluates, and closes. */
@@ -157,6 +154,8 @@ static pl_status run_session(pl_session *session, pl_error *err)
     if (session->run.rank)
         return run_silently(session, err);
     print_start(session);
+    if (comm)
+        pl_cli_ranks_say_plans(session);
     say_comparable(session);
     open_notes(session);
     pl_listener listener = pl_train_view_begin(&view, session, &notes);
@@ -167,15 +166,16 @@ static pl_status run_session(pl_session *session, pl_error *err)
         pl_notes_warn(&notes, PL_LOG_WARN, err->text);
     pl_term_clear();
     pl_train_view_peak(session);
+    if (comm && (!status || status == PL_E_STOPPED))
+        pl_cli_ranks_say_work(session);
     if (status == PL_E_STOPPED)
         say_how_to_go_on(session);
+    if (status == PL_E_STOPPED)
+        pl_cli_signal_elsewhere();
     close_notes(status);
     pl_session_close(session);
     return status;
 }
-
-/* The processes that share the run, if a launcher has started several. */
-static pl_comm *comm;
 
 static int is_first(void)
 {

@@ -150,6 +150,10 @@ PL_MUST_CHECK pl_status pl_cli_machine(pl_machine *machine, pl_machine_use use,
 void pl_cli_catch_signals(void);
 /* SIGUSR1 too: remembered as long as none of the others came. */
 void pl_cli_catch_gentle_signal(void);
+/* All of them, of a process for which another one speaks. */
+void pl_cli_catch_signals_silently(void);
+/* Another process of the run had one: as if it had come here. */
+int pl_cli_signal_elsewhere(void);
 int pl_cli_signal(void); /* the one that came, or 0 */
 
 /* Fails if anything was left over that the command can't use. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/units.h"
 #include "cli/own_names.h"
 #include "cli/term.h"
 #include "comm/comm.h"
@@ -152,6 +153,7 @@ pl_status pl_cli_ranks_agree(pl_comm *comm, const pl_config *config,
 {
     const int rank = pl_comm_rank(comm), ranks = pl_comm_ranks(comm);
     card *cards;
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* lines of several stay whole */
     if (ranks & (ranks - 1))
         return pl_fail(err, PL_E_CONFIG,
                        "%d processes were started: a power of two of them can "
@@ -191,8 +193,8 @@ static pl_status write_letter(letter *out, const pl_config *config,
         if (!is_of_run((pl_key)key) &&
             pl_key_row((pl_key)key)->effect != PL_EFFECT_DATA)
             continue;
-        size_t used = (size_t)snprintf(to, room, "%s = ",
-                                       pl_key_row((pl_key)key)->name);
+        size_t used = (size_t)snprintf(to, room,
+                                       "%s = ", pl_key_row((pl_key)key)->name);
         if (used < room)
             used += pl_config_value_text(config, (pl_key)key, to + used,
                                          room - used);
@@ -222,8 +224,8 @@ static pl_status read_letter(const letter *in, pl_config *config, pl_heap *heap,
             pl_config_same_value(config, theirs, (pl_key)key))
             continue;
         const pl_value value = pl_config_get(theirs, (pl_key)key);
-        status = pl_config_set(config, (pl_key)key, &value,
-                               theirs->origin[key], heap, err);
+        status = pl_config_set(config, (pl_key)key, &value, theirs->origin[key],
+                               heap, err);
     }
     config->kept_arithmetic = in->arithmetic;
     return status ? status : pl_config_check(config, err);
@@ -252,6 +254,51 @@ pl_status pl_cli_ranks_machine(pl_machine *machine, pl_comm *comm,
     machine->rank = (size_t)pl_comm_rank(comm);
     return pl_machine_take_off(machine, pl_comm_memory_bytes(comm),
                                pl_comm_engine_name(comm), err);
+}
+
+/* ---- what is said of it ---- */
+
+void pl_cli_ranks_say_plans(const pl_session *session)
+{
+    const pl_comm *comm = session->ranks.comm;
+    const size_t ranks = (size_t)pl_comm_ranks(comm);
+    size_t all = 0, least = 0, most = 0;
+    for (size_t i = 0; i < ranks; i++) {
+        const pl_rank_need *need = &session->needs[i];
+        const size_t bytes = need->arena + need->reserve;
+        all += bytes;
+        if (bytes < session->needs[least].arena + session->needs[least].reserve)
+            least = i;
+        if (bytes > session->needs[most].arena + session->needs[most].reserve)
+            most = i;
+    }
+    const pl_rank_need *small = &session->needs[least],
+                       *large = &session->needs[most];
+    pl_term_print("%zu ranks by %s: %s in all, from %s (%s) to %s (%s)\n",
+                  ranks, pl_comm_engine_name(comm), pl_units_bytes(all).text,
+                  pl_units_bytes(small->arena + small->reserve).text,
+                  pl_comm_rank_name(comm, (int)least).text,
+                  pl_units_bytes(large->arena + large->reserve).text,
+                  pl_comm_rank_name(comm, (int)most).text);
+    if (session->run.purpose == PL_RUN_TRAINS)
+        pl_term_print("if one of them fails: plimsoll train --resume %s, under "
+                      "the same launcher\n",
+                      pl_path_quoted(session->run.outdir.path).text);
+    fflush(stdout);
+}
+
+void pl_cli_ranks_say_work(const pl_session *session)
+{
+    const pl_ranks_work *work = &session->ranks.work;
+    if (work->updates == 0)
+        return;
+    const double updates = (double)work->updates,
+                 sent = (double)work->sent / updates,
+                 least = (double)work->least;
+    pl_term_print("each rank sent %.0f bytes per update, %.2f %% more than the "
+                  "least possible, and waited %.1f %% of the time\n",
+                  sent, 100.0 * (sent / least - 1.0),
+                  100.0 * work->waited / work->seconds);
 }
 
 /* ---- the end ---- */
@@ -284,8 +331,8 @@ void pl_cli_ranks_close(pl_comm *comm, const pl_cli_args *args,
     if (!comm)
         return;
     if (status && status != PL_E_STOPPED) {
-        say_end(comm,
-                args->path_count ? args->paths[0] : args->config.out_dir, err);
+        say_end(comm, args->path_count ? args->paths[0] : args->config.out_dir,
+                err);
         pl_comm_give_up(comm, err);
     }
     pl_comm_close(comm);

@@ -4,6 +4,7 @@
 #define PL_CLI_RANKS_H
 
 #include "cli/command.h"
+#include "train/session.h"
 
 /* *comm is NULL where this process was started alone. The engine is the library
  * plimsoll-mpi.so beside the program, or where it was installed; PLIMSOLL_COMM
@@ -25,8 +26,12 @@ PL_MUST_CHECK pl_status pl_cli_ranks_share(pl_comm *comm, pl_config *config,
 
 /* Of a run with these settings: who this process is, and what the engine holds
  * of its memory. */
-PL_MUST_CHECK pl_status pl_cli_ranks_machine(pl_machine *machine,
-                                             pl_comm *comm, pl_error *err);
+PL_MUST_CHECK pl_status pl_cli_ranks_machine(pl_machine *machine, pl_comm *comm,
+                                             pl_error *err);
+
+/* What each of them has planned; and what the updates so far have sent. */
+void pl_cli_ranks_say_plans(const pl_session *session);
+void pl_cli_ranks_say_work(const pl_session *session);
 
 /* After it: waits for the others, or, where it has failed here, ends them, and
  * this process. */

@@ -7,8 +7,12 @@
 
 static atomic_int caught; /* any thread may be the one that is interrupted */
 
+static atomic_int is_silent;
+
 static void say(const char *text, size_t bytes)
 {
+    if (atomic_load(&is_silent))
+        return;
     ssize_t ignored = write(STDERR_FILENO, text, bytes);
     (void)ignored;
 }
@@ -42,6 +46,19 @@ void pl_cli_catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a reader that went away: no death */
+}
+
+void pl_cli_catch_signals_silently(void)
+{
+    atomic_store(&is_silent, 1);
+    pl_cli_catch_signals();
+    pl_cli_catch_gentle_signal();
+}
+
+int pl_cli_signal_elsewhere(void)
+{
+    int none = 0;
+    return atomic_compare_exchange_strong(&caught, &none, SIGTERM);
 }
 
 void pl_cli_catch_gentle_signal(void)

@@ -300,8 +300,7 @@ void pl_train_view_peak(const pl_session *session)
                    "this, with the config");
 }
 
-/* SIGUSR1 is a batch system's: it leaves time for the update. */
-static int stop(void *context)
+int pl_train_view_stop(void *context)
 {
     const int number = pl_cli_signal();
     (void)context;
@@ -335,7 +334,7 @@ pl_listener pl_train_view_begin(pl_train_view *view, const pl_session *session,
         .sampled = sampled,
         .asking = asking,
         .asked = asked,
-        .stop = stop,
+        .stop = pl_train_view_stop,
         .patience_seconds = 2.0,
     };
 }

@@ -28,4 +28,8 @@ void pl_train_view_peak(const pl_session *session);
 /* nanoGPT's count of an update's flops. */
 double pl_train_view_flops(const pl_session *session);
 
+/* pl_listener's `stop`, by the signals that came. SIGUSR1 is a batch system's:
+ * it leaves time for the update. */
+int pl_train_view_stop(void *context);
+
 #endif

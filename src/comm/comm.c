@@ -315,6 +315,8 @@ void pl_comm_give_up(pl_comm *comm, const pl_error *why)
                     break;
         }
         pl_clock_sleep(patience / 4.0); /* they say it themselves, too */
+    } else {
+        pl_clock_sleep(2.0 * patience); /* who found out ends all */
     }
     comm->engine->give_up(pl_status_exit_code(why->status));
 }
@@ -447,10 +449,9 @@ pl_status pl_comm_gather_all(pl_comm *comm, void *all, size_t bytes,
     for (int far = 1; far < ranks && !status; far *= 2) {
         const int partner = rank ^ far, own = rank & ~(far - 1),
                   theirs = partner & ~(far - 1);
-        status = pl_comm_exchange(comm, partner,
-                                  (char *)all + (size_t)own * bytes,
-                                  (char *)all + (size_t)theirs * bytes,
-                                  (size_t)far * bytes, err);
+        status = pl_comm_exchange(
+            comm, partner, (char *)all + (size_t)own * bytes,
+            (char *)all + (size_t)theirs * bytes, (size_t)far * bytes, err);
     }
     return status;
 }

@@ -21,8 +21,8 @@ typedef struct pl_comm pl_comm;
  * environment; 1: this one alone. Opens nothing. `variable` is getenv's. */
 int pl_comm_started(const char *(*variable)(const char *name));
 
-/* Opens the engine: the library at `path`. PL_E_RANKS where that isn't possible,
- * with what to install. */
+/* Opens the engine: the library at `path`. PL_E_RANKS where that isn't
+ * possible, with what to install. */
 PL_MUST_CHECK pl_status pl_comm_open(pl_comm **out, const char *path,
                                      double timeout_seconds, pl_heap *heap,
                                      pl_error *err);

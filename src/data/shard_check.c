@@ -210,8 +210,7 @@ static pl_status check_one(job *j, const pl_shard *shard)
         return status;
     int settled = pl_file_stamp_settled(&stamp, pl_clock_date());
     stamp_text(&stamp, text);
-    if (!recall(j, text, &found) ||
-        found.largest >= (uint32_t)j->vocab_size) {
+    if (!recall(j, text, &found) || found.largest >= (uint32_t)j->vocab_size) {
         status = scan(j, shard, &found);
         if (status)
             return status;

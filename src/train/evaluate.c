@@ -73,7 +73,7 @@ static pl_status run_round(evaluation *e, size_t count, pl_error *err)
         return status;
     e->done += count;
     return end == PL_RUN_STOPPED || is_stopped(e)
-              ? pl_fail(err, PL_E_STOPPED, "stopped while evaluating")
+               ? pl_fail(err, PL_E_STOPPED, "stopped while evaluating")
                : PL_OK;
 }
 
@@ -232,9 +232,8 @@ pl_status pl_evaluate(pl_session *session, pl_split split,
     evaluation e = begin(session, split, watch);
     const uint64_t total = e.total;
     sums all = { 0 };
-    pl_status status = session->ranks.comm
-                           ? share_rounds(&e, total, &all, err)
-                           : run_rounds(&e, total, &all, err);
+    pl_status status = session->ranks.comm ? share_rounds(&e, total, &all, err)
+                                           : run_rounds(&e, total, &all, err);
     if (status)
         return status;
     double n = (double)total, mean = all.means / n;

@@ -65,13 +65,13 @@ pl_status pl_ranks_prepare(pl_ranks *ranks, pl_run *run, pl_heap *heap,
 /* ---- an update ---- */
 
 static pl_flow flow_of(pl_run *run, const pl_buffer_id *buffers, int layer,
-                           size_t mask, size_t bits)
+                       size_t mask, size_t bits)
 {
     return (pl_flow){ .run = run,
-                        .buffers = buffers,
-                        .mask = mask,
-                        .bits = bits & mask,
-                        .of_layer = layer };
+                      .buffers = buffers,
+                      .mask = mask,
+                      .bits = bits & mask,
+                      .of_layer = layer };
 }
 
 void pl_ranks_begin_gradients(pl_ranks *ranks)
@@ -80,7 +80,8 @@ void pl_ranks_begin_gradients(pl_ranks *ranks)
     ranks->far = 0;
 }
 
-/* The next exchange of the parts that are ready: for each, with r^1, r^2, ... */
+/* The next exchange of the parts that are ready: for each, with r^1, r^2, ...
+ */
 static int begin_next(pl_ranks *ranks)
 {
     const size_t rank = (size_t)pl_comm_rank(ranks->comm),
@@ -166,8 +167,7 @@ pl_status pl_ranks_share_weights(pl_ranks *ranks, pl_error *err)
 pl_status pl_ranks_send_weights(pl_ranks *ranks, pl_error *err)
 {
     const int is_first = pl_comm_rank(ranks->comm) == 0;
-    pl_flow s = flow_of(ranks->run, ranks->run->gpt.weights, PL_FLOW_ALL,
-                            0, 0);
+    pl_flow s = flow_of(ranks->run, ranks->run->gpt.weights, PL_FLOW_ALL, 0, 0);
     pl_status status = PL_OK;
     for (size_t bytes; !status && (bytes = pl_flow_measure(s)) > 0;) {
         if (is_first)
@@ -179,6 +179,30 @@ pl_status pl_ranks_send_weights(pl_ranks *ranks, pl_error *err)
             status = pl_flow_drain(&s, ranks->chunks[0], PL_PUT, err);
     }
     return status;
+}
+
+pl_status pl_ranks_sum_up(pl_ranks *ranks, pl_error *err)
+{
+    const size_t count = (size_t)pl_comm_ranks(ranks->comm);
+    const pl_gpt *gpt = &ranks->run->gpt;
+    uint64_t least = 0;
+    for (size_t i = 0; i < gpt->slices.slots; i++)
+        if (gpt->gradients[i] != PL_NO_BUFFER)
+            least += gpt->graph.buffers[gpt->gradients[i]].bytes +
+                     gpt->graph.buffers[gpt->weights[i]].bytes;
+    for (size_t far = 1; far < count; far *= 2) {
+        pl_ranks_work theirs;
+        pl_ranks_work *own = &ranks->work;
+        pl_status status = pl_comm_exchange(
+            ranks->comm, (int)((size_t)pl_comm_rank(ranks->comm) ^ far), own,
+            &theirs, sizeof theirs, err);
+        if (status)
+            return status;
+        own->sent = (own->sent + theirs.sent) / 2;
+        own->waited = 0.5 * (own->waited + theirs.waited);
+    }
+    ranks->work.least = least / count * (count - 1);
+    return PL_OK;
 }
 
 /* ---- decisions ---- */

@@ -19,17 +19,24 @@
 #include "store/run.h"
 #include "train/ranks_traffic.h"
 
+/* What updates have cost, of a rank; after pl_ranks_sum_up on average. */
+typedef struct pl_ranks_work {
+    uint64_t updates, sent, least; /* least: that an update must send */
+    double waited, seconds;
+} pl_ranks_work;
+
 typedef struct pl_ranks {
     pl_comm *comm; /* NULL: there is one process */
     pl_run *run;
     char *chunks[4]; /* PL_RANKS_CHUNK_BYTES each */
     /* gradients on their way, layer by layer */
-    size_t parts;        /* of them: layers, and what is outside */
-    size_t *ends;        /* [parts]: the step that is the last to touch it */
-    size_t part, ready;  /* which is under way, and which may be */
-    size_t far;          /* its partner is rank ^ far; 0: not begun */
+    size_t parts;       /* of them: layers, and what is outside */
+    size_t *ends;       /* [parts]: the step that is the last to touch it */
+    size_t part, ready; /* which is under way, and which may be */
+    size_t far;         /* its partner is rank ^ far; 0: not begun */
     int is_moving;
     pl_traffic traffic;
+    pl_ranks_work work;
 } pl_ranks;
 
 /* Memory for messages, of the heap. */
@@ -59,6 +66,9 @@ PL_MUST_CHECK pl_status pl_ranks_add_gradients(pl_ranks *ranks, pl_error *err);
 PL_MUST_CHECK pl_status pl_ranks_share_partials(pl_ranks *ranks, pl_error *err);
 /* Weights that were updated, for all. */
 PL_MUST_CHECK pl_status pl_ranks_share_weights(pl_ranks *ranks, pl_error *err);
+
+/* The mean of all ranks' work, at the end. */
+PL_MUST_CHECK pl_status pl_ranks_sum_up(pl_ranks *ranks, pl_error *err);
 
 /* ---- what rank 0 keeps of it, in files ---- */
 

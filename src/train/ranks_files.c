@@ -1,7 +1,7 @@
 /* ranks_files.c: what rank 0 reads and writes of the moments that others keep;
  * see ranks.h. */
-#include "train/ranks.h"
 #include "base/check.h"
+#include "train/ranks.h"
 
 #include <string.h>
 
@@ -14,9 +14,9 @@ typedef enum asked { ASKED_READ = 1, ASKED_WRITE, ASKED_END } asked;
 
 /* What rank 0 wants of another; behind ASKED_WRITE the elements follow. */
 typedef struct request {
-    uint32_t kind, status;      /* of an end: how it was */
-    uint64_t set, slot;         /* of tensors.h */
-    uint64_t first, count;      /* elements of the other's buffer */
+    uint32_t kind, status; /* of an end: how it was */
+    uint64_t set, slot;    /* of tensors.h */
+    uint64_t first, count; /* elements of the other's buffer */
 } request;
 
 static pl_buffer_id buffer_of(const pl_run *run, size_t set, size_t slot)
@@ -56,8 +56,8 @@ typedef struct part {
 } part;
 
 /* Reads or writes it. */
-static pl_status move(pl_ranks *ranks, const pl_tensors_row *row,
-                      const part *p, asked kind, char *data, pl_error *err)
+static pl_status move(pl_ranks *ranks, const pl_tensors_row *row, const part *p,
+                      asked kind, char *data, pl_error *err)
 {
     const size_t at = p->first * p->bytes, bytes = p->count * p->bytes;
     if (p->owner == pl_comm_rank(ranks->comm)) {
@@ -74,9 +74,8 @@ static pl_status move(pl_ranks *ranks, const pl_tensors_row *row,
     pl_status status = send_all(ranks, p->owner, &r, sizeof r, err);
     if (status)
         return status;
-    return kind == ASKED_READ
-               ? receive_all(ranks, p->owner, data, bytes, err)
-               : send_all(ranks, p->owner, data, bytes, err);
+    return kind == ASKED_READ ? receive_all(ranks, p->owner, data, bytes, err)
+                              : send_all(ranks, p->owner, data, bytes, err);
 }
 
 /* Elements `first` to `first + count` of a tensor, rank by rank. */
@@ -117,8 +116,8 @@ static pl_status write_moments(void *context, const pl_tensors_row *row,
                                pl_error *err)
 {
     /* which is only read */
-    return move_all(context, row, first, count, ASKED_WRITE,
-                    (char *)(size_t)in, err);
+    return move_all(context, row, first, count, ASKED_WRITE, (char *)(size_t)in,
+                    err);
 }
 
 pl_run_others pl_ranks_others(pl_ranks *ranks)
@@ -141,8 +140,8 @@ static pl_status answer(pl_ranks *ranks, const request *r, pl_error *err)
     }
     status = receive_all(ranks, 0, chunk, bytes, err);
     return status ? status
-                  : pl_device_write(run->device, buffer, r->first * each,
-                                    chunk, bytes, err);
+                  : pl_device_write(run->device, buffer, r->first * each, chunk,
+                                    bytes, err);
 }
 
 pl_status pl_ranks_serve(pl_ranks *ranks, pl_status *ended, pl_error *err)

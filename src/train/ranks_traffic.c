@@ -33,15 +33,17 @@ static int next(pl_flow *s, size_t most, piece *out)
         for (; s->slot < slices->slots; s->slot++, s->at = 0) {
             const pl_buffer_id buffer = s->buffers ? s->buffers[s->slot]
                                                    : s->run->gpt.partials;
-            const pl_slice slice =
-                s->buffers ? pl_slices_at(slices, s->slot, s->owner)
-                           : pl_slices_partials(slices, s->slot, s->owner);
+            const pl_slice slice = s->buffers
+                                       ? pl_slices_at(slices, s->slot, s->owner)
+                                       : pl_slices_partials(slices, s->slot,
+                                                            s->owner);
             if (buffer == PL_NO_BUFFER || s->at == slice.count || !is_meant(s))
                 continue;
             const size_t bytes = element_bytes(s->run, buffer),
                          room = most / bytes, left = slice.count - s->at,
                          count = left < room ? left : room;
-            *out = (piece){ buffer, s->slot, slice.first + s->at, count, bytes };
+            *out = (piece){ buffer, s->slot, slice.first + s->at, count,
+                            bytes };
             s->at += count;
             return count > 0;
         }
@@ -123,14 +125,14 @@ static pl_status put(pl_run *run, const piece *p, const char *chunk,
 }
 
 pl_status pl_flow_drain(pl_flow *s, const char *chunk, pl_treatment use,
-                       pl_error *err)
+                        pl_error *err)
 {
     pl_status status = PL_OK;
     size_t bytes = 0;
     piece p;
     while (!status && next(s, PL_RANKS_CHUNK_BYTES - bytes, &p)) {
         status = use == PL_ADDED ? add(s->run, &p, chunk + bytes, err)
-                              : put(s->run, &p, chunk + bytes, err);
+                                 : put(s->run, &p, chunk + bytes, err);
         bytes += p.count * p.bytes;
     }
     return status;

@@ -1,6 +1,6 @@
 /* ranks_traffic.h: parts of tensors on their way between two ranks, in messages
- * of at most PL_RANKS_CHUNK_BYTES. Both know by themselves what a message has in
- * it: the order of the slots and slices is the same everywhere. */
+ * of at most PL_RANKS_CHUNK_BYTES. Both know by themselves what a message has
+ * in it: the order of the slots and slices is the same everywhere. */
 #ifndef PL_TRAIN_RANKS_TRAFFIC_H
 #define PL_TRAIN_RANKS_TRAFFIC_H
 
@@ -28,9 +28,9 @@ size_t pl_flow_measure(pl_flow s);
 void pl_flow_skip(pl_flow *s);
 /* The next message, from the device, or into it. */
 PL_MUST_CHECK pl_status pl_flow_fill(pl_flow *s, char *chunk, size_t *bytes,
-                                       pl_error *err);
+                                     pl_error *err);
 PL_MUST_CHECK pl_status pl_flow_drain(pl_flow *s, const char *chunk,
-                                        pl_treatment use, pl_error *err);
+                                      pl_treatment use, pl_error *err);
 
 /* Two streams between two ranks; one of them may be empty. The next messages
  * are on their way while one is worked on. */

@@ -91,7 +91,9 @@ pl_status pl_session_open_device(pl_session *session, pl_error *err)
 size_t pl_session_host_bytes(const pl_session *session)
 {
     return pl_run_plan_host_arena(&session->run.gpt) + session->reserve_bytes +
-           session->driver_bytes + session->machine.opened_bytes;
+           session->driver_bytes + session->machine.opened_bytes +
+           (session->ranks.comm ? pl_comm_memory_bytes(session->ranks.comm)
+                                : 0);
 }
 
 /* Where several processes share the run, each is heard from while it computes,
