@@ -21,13 +21,25 @@ enum {
 /* Of tables that are only looked at. */
 static const size_t HEAP_BYTES = (size_t)1 << 30;
 
+/* Of processes that share a run: messages on their way (train/ranks.h), and a
+ * loss of each sequence of an update. */
+static size_t ranks_bytes(const pl_gpt_layout *layout)
+{
+    enum { MESSAGES_BYTES = 4 * 1024 * 1024 };
+    const size_t ranks = pl_gpt_ranks(layout);
+    if (ranks < 2)
+        return 0;
+    return MESSAGES_BYTES +
+           ranks * layout->batch * layout->batches * sizeof(double);
+}
+
 size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
                            size_t arena_bytes, size_t tables_bytes)
 {
     /* 1/512: an 8-byte page-table entry per 4 KiB page */
     return RESERVE_FIXED_BYTES + shape->L * RESERVE_LAYER_BYTES +
            RESERVE_TABLES * tables_bytes + layout->device.host_bytes +
-           arena_bytes / 512;
+           ranks_bytes(layout) + arena_bytes / 512;
 }
 
 int pl_run_plan_is_apart(const pl_gpt_layout *layout)

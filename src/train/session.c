@@ -13,8 +13,8 @@
 #include "store/pretrained.h"
 #include "store/resume.h"
 #include "store/vocabulary_check.h"
-#include "train/agree.h"
 #include "train/medium.h"
+#include "train/session_agree.h"
 #include "train/session_rehearse.h"
 
 #include <math.h>

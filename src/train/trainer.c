@@ -4,7 +4,7 @@
 #include "train/preview.h"
 #include "train/quiz.h"
 #include "train/trainer_looks.h"
-#include "train/update.h"
+#include "train/trainer_update.h"
 
 #include <math.h>
 #include <string.h>

@@ -57,12 +57,13 @@ static void write_tokens(const char *path, size_t bad_at, uint16_t bad)
     free(ids);
 }
 
+static uint64_t hash; /* of the last check */
+
 static pl_status check(int count, int32_t vocab, const char *folder)
 {
     pl_shard_set set;
     assert_int_equal(pl_shard_set_open(&set, paths, (size_t)count, &heap, &err),
                      PL_OK);
-    uint64_t hash;
     pl_status status = pl_shard_check(&set, vocab, folder, NULL, &hash, &err);
     pl_shard_set_close(&set);
     return status;
@@ -116,7 +117,7 @@ static void what_is_remembered_is_not_read_again(void **state)
     char name[NAME_BYTES];
     (void)state;
     write_tokens(paths[0], 5, VOCAB); /* bad, and yet... */
-    write_cache(name, "999\n");
+    write_cache(name, "999 7\n");
     assert_int_equal(check(1, VOCAB, cache), PL_OK);
     /* A smaller vocabulary asks the file itself. */
     assert_int_equal(check(1, VOCAB - 1, cache), PL_E_FORMAT);
@@ -130,14 +131,35 @@ static void what_is_remembered_is_not_read_again(void **state)
     assert_int_equal(check(1, VOCAB, cache), PL_OK);
 }
 
+/* One token makes another hash, in any file; what is remembered is the same. */
+static void tokens_are_known_by_their_hash(void **state)
+{
+    (void)state;
+    write_tokens(paths[0], 0, 0);
+    write_tokens(paths[1], 0, 0);
+    assert_int_equal(check(2, VOCAB, NULL), PL_OK);
+    const uint64_t first = hash;
+    assert_int_equal(check(2, VOCAB, cache), PL_OK);
+    assert_int_equal(hash, first);
+    assert_int_equal(check(2, VOCAB, cache), PL_OK);
+    assert_int_equal(hash, first);
+    write_tokens(paths[1], TOKENS - 1, 7);
+    assert_int_equal(check(2, VOCAB, NULL), PL_OK);
+    assert_int_not_equal(hash, first);
+    assert_int_equal(check(1, VOCAB, NULL), PL_OK);
+    assert_int_not_equal(hash, first);
+}
+
 /* 2^32 + 1 would be 1, and -1 the largest there is. */
 static void what_is_no_id_is_not_believed(void **state)
 {
     static const char *const wrong[] = {
-        "4294967297\n", "18446744073709551617\n",
-        "-999\n",       "+999\n",
-        " 999\n",       "999x\n",
-        "999",          "\n",
+        "4294967297 7\n", "18446744073709551617 7\n",
+        "-999 7\n",       "+999 7\n",
+        " 999 7\n",       "999x 7\n",
+        "999 7",          "\n",
+        "999\n",          "999 -7\n",
+        "999 7x\n",
     };
     char name[NAME_BYTES];
     (void)state;
@@ -176,6 +198,7 @@ int main(void)
         TEST(a_bad_id_is_named_wherever_it_stands),
         TEST(what_is_remembered_is_not_read_again),
         TEST(what_is_no_id_is_not_believed),
+        TEST(tokens_are_known_by_their_hash),
         TEST(what_was_just_written_is_not_remembered),
         TEST(a_stamp_settles_once_time_has_passed),
     };

@@ -1,5 +1,5 @@
-/* agree.c: see agree.h. */
-#include "train/agree.h"
+/* session_agree.c: see session_agree.h. */
+#include "train/session_agree.h"
 #include "advise/runplan.h"
 #include "base/hash.h"
 

@@ -1,7 +1,7 @@
-/* agree.h: what the processes that share a run have to find alike before the
- * first step, and what each of them needs. */
-#ifndef PL_TRAIN_AGREE_H
-#define PL_TRAIN_AGREE_H
+/* session_agree.h: what the processes that share a run have to find alike
+ * before the first step, and what each of them needs. */
+#ifndef PL_TRAIN_SESSION_AGREE_H
+#define PL_TRAIN_SESSION_AGREE_H
 
 #include "train/session.h"
 

@@ -1,5 +1,5 @@
-/* update.c: see update.h. */
-#include "train/update.h"
+/* trainer_update.c: see trainer_update.h. */
+#include "train/trainer_update.h"
 #include "base/clock.h"
 #include "base/exact.h"
 #include "model/schedule.h"

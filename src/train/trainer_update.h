@@ -1,7 +1,8 @@
-/* update.h: one update of the weights: its batches, the sum of their gradients,
- * and the optimizer; of processes that share it, each has its own groups. */
-#ifndef PL_TRAIN_UPDATE_H
-#define PL_TRAIN_UPDATE_H
+/* trainer_update.h: one update of the weights: its batches, the sum of their
+ * gradients, and the optimizer; of processes that share it, each has its own
+ * groups. */
+#ifndef PL_TRAIN_TRAINER_UPDATE_H
+#define PL_TRAIN_TRAINER_UPDATE_H
 
 #include "train/trainer.h"
 
