@@ -46,11 +46,11 @@ typedef struct pl_machine {
     const void *files_context;
     pl_rates rates[PL_RATE_DTYPES]; /* by PL_F32, PL_BF16, PL_F16 */
     pl_dtype dtype;                 /* the config's, */
-    size_t width;              /* and its n_embd, which the rates depend on */
-    const char *cache_folder;  /* where rates are remembered; NULL: nowhere */
-    double similar_trust;      /* in the rates for any width that are there */
-    size_t ranks, rank;        /* processes that share the run, and which this
-                                * is; 0: there is one */
+    size_t width;             /* and its n_embd, which the rates depend on */
+    const char *cache_folder; /* where rates are remembered; NULL: nowhere */
+    double similar_trust;     /* in the rates for any width that are there */
+    size_t ranks, rank;       /* processes that share the run, and which this
+                               * is; 0: there is one */
     pl_comm *comm; /* between them, where they are there; else NULL */
     pl_load_reader *read_load; /* NULL: this machine's */
 } pl_machine;

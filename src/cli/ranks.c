@@ -200,9 +200,9 @@ static pl_status write_letter(letter *out, const pl_config *config,
                                          room - used);
         if (used + 1 >= room)
             return pl_fail(err, PL_E_RANKS,
-                           "these settings are longer than the %d bytes that "
-                           "other ranks take",
-                           LETTER_BYTES);
+                           "these settings are longer than the %s that other "
+                           "ranks take",
+                           pl_units_bytes(LETTER_BYTES).text);
         to[used] = '\n';
         out->bytes += used + 1;
     }

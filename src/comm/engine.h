@@ -2,7 +2,7 @@
  * functions in a library of its own, so that the program needs no MPI.
  *
  * comm.c opens it, and only where a launcher has started several processes. The
- * library exports one function, pl_comm_engine. */
+ * library exports one function, pl_comm_engine_here. */
 #ifndef PL_COMM_ENGINE_H
 #define PL_COMM_ENGINE_H
 

@@ -312,10 +312,9 @@ static pl_buffer_id build_one(builder *b, const weight_set *set, size_t slot,
     if (set->block > 1)
         return pl_graph_buffer(graph, name, set->class, set->matrices,
                                (count + set->block - 1) / set->block, 1);
-    return pl_graph_buffer(graph, name, set->class,
-                           param->is_2d ? set->matrices : PL_F32,
-                           count == all ? param->rows : count,
-                           count == all ? param->cols : 1);
+    return pl_graph_buffer(
+        graph, name, set->class, param->is_2d ? set->matrices : PL_F32,
+        count == all ? param->rows : count, count == all ? param->cols : 1);
 }
 
 static pl_buffer_id *build_set(builder *b, weight_set set)
@@ -347,16 +346,16 @@ static void build_sets(builder *b)
               copied = layout->copy == PL_COPY_RESIDENT &&
                        layout->dtype != PL_F32 && layout->weights == PL_F32;
 
-    gpt->weights = build_set(
-        b,
-        (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL, layout->weights, 1, 0, 0 });
+    gpt->weights = build_set(b, (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL,
+                                              layout->weights, 1, 0, 0 });
     gpt->copies = build_set(b, (weight_set){ "copy.", PL_CLASS_COPY,
                                              copied ? OF_PRODUCTS : OF_NONE,
                                              layout->dtype, 1, 0, 0 });
     if (!train)
         return;
-    const weight_set moment = { "m.", PL_CLASS_MOMENT,         OF_ALL,
-                                small ? PL_U8 : PL_F32, 1, 0, 1 };
+    const weight_set moment = {
+        "m.", PL_CLASS_MOMENT, OF_ALL, small ? PL_U8 : PL_F32, 1, 0, 1
+    };
     const weight_set scale = { "m.scales.",
                                PL_CLASS_MOMENT,
                                small ? OF_MATRICES : OF_NONE,
@@ -415,10 +414,9 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
                   .positions = PL_NO_BUFFER };
 
     pl_graph_begin(&gpt->graph, heap);
-    gpt->graph.status = pl_slices_make(&gpt->slices, &gpt->shape,
-                                       gpt->layout.optimizer,
-                                       pl_gpt_ranks(&gpt->layout), heap,
-                                       &gpt->graph.error);
+    gpt->graph.status = pl_slices_make(
+        &gpt->slices, &gpt->shape, gpt->layout.optimizer,
+        pl_gpt_ranks(&gpt->layout), heap, &gpt->graph.error);
     if (gpt->graph.status)
         return pl_fail(err, gpt->graph.status, "%s", gpt->graph.error.text);
     gpt->partials = PL_NO_BUFFER;
