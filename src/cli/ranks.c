@@ -296,8 +296,10 @@ void pl_cli_ranks_say_work(const pl_session *session)
                  sent = (double)work->sent / updates,
                  least = (double)work->least;
     pl_term_print("each rank sent %.0f bytes per update, %.2f %% more than the "
-                  "least possible, and waited %.1f %% of the time\n",
+                  "least possible, %.0f %% of them while it computed, and "
+                  "waited %.1f %% of the time\n",
                   sent, 100.0 * (sent / least - 1.0),
+                  100.0 * (double)work->early / (double)work->sent,
                   100.0 * work->waited / work->seconds);
 }
 
@@ -318,21 +320,21 @@ static void say_end(const pl_comm *comm, const char *out_dir,
     pl_term_clear();
     pl_log_say(&pl_term_log, PL_LOG_WARN, "%s, rank %d: %s", date,
                pl_comm_rank(comm), err->text);
-    pl_log_say(&pl_term_log, PL_LOG_NOTE,
-               "the run has ended on all ranks. To go on from its newest "
-               "checkpoint: plimsoll train --resume %s, under the same "
-               "launcher",
-               pl_path_quoted(out_dir).text);
+    if (out_dir)
+        pl_log_say(&pl_term_log, PL_LOG_NOTE,
+                   "the run has ended on all ranks. To go on from its newest "
+                   "checkpoint: plimsoll train --resume %s, under the same "
+                   "launcher",
+                   pl_path_quoted(out_dir).text);
 }
 
-void pl_cli_ranks_close(pl_comm *comm, const pl_cli_args *args,
-                        pl_status status, const pl_error *err)
+void pl_cli_ranks_close(pl_comm *comm, const char *out_dir, pl_status status,
+                        const pl_error *err)
 {
     if (!comm)
         return;
     if (status && status != PL_E_STOPPED) {
-        say_end(comm, args->path_count ? args->paths[0] : args->config.out_dir,
-                err);
+        say_end(comm, out_dir, err);
         pl_comm_give_up(comm, err);
     }
     pl_comm_close(comm);

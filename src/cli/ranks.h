@@ -34,8 +34,8 @@ void pl_cli_ranks_say_plans(const pl_session *session);
 void pl_cli_ranks_say_work(const pl_session *session);
 
 /* After it: waits for the others, or, where it has failed here, ends them, and
- * this process. */
-void pl_cli_ranks_close(pl_comm *comm, const pl_cli_args *args,
-                        pl_status status, const pl_error *err);
+ * this process. `out_dir` is what a run has that has begun, or NULL. */
+void pl_cli_ranks_close(pl_comm *comm, const char *out_dir, pl_status status,
+                        const pl_error *err);
 
 #endif

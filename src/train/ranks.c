@@ -78,6 +78,7 @@ void pl_ranks_begin_gradients(pl_ranks *ranks)
 {
     ranks->part = ranks->ready = 0;
     ranks->far = 0;
+    ranks->begun = pl_comm_sent_bytes(ranks->comm);
 }
 
 /* The next exchange of the parts that are ready: for each, with r^1, r^2, ...
@@ -131,6 +132,7 @@ pl_status pl_ranks_move_gradients(pl_ranks *ranks, size_t step, pl_error *err)
 pl_status pl_ranks_add_gradients(pl_ranks *ranks, pl_error *err)
 {
     ranks->ready = ranks->parts;
+    ranks->work.early += pl_comm_sent_bytes(ranks->comm) - ranks->begun;
     return move_gradients(ranks, PL_WAITS, err);
 }
 
@@ -199,6 +201,7 @@ pl_status pl_ranks_sum_up(pl_ranks *ranks, pl_error *err)
         if (status)
             return status;
         own->sent = (own->sent + theirs.sent) / 2;
+        own->early = (own->early + theirs.early) / 2;
         own->waited = 0.5 * (own->waited + theirs.waited);
     }
     ranks->work.least = least / count * (count - 1);

@@ -22,6 +22,7 @@
 /* What updates have cost, of a rank; after pl_ranks_sum_up on average. */
 typedef struct pl_ranks_work {
     uint64_t updates, sent, least; /* least: that an update must send */
+    uint64_t early; /* of the gradients: sent while others were computed */
     double waited, seconds;
 } pl_ranks_work;
 
@@ -33,6 +34,7 @@ typedef struct pl_ranks {
     size_t parts;       /* of them: layers, and what is outside */
     size_t *ends;       /* [parts]: the step that is the last to touch it */
     size_t part, ready; /* which is under way, and which may be */
+    uint64_t begun;     /* bytes that were sent before them */
     size_t far;         /* its partner is rank ^ far; 0: not begun */
     int is_moving;
     pl_traffic traffic;
