@@ -10,6 +10,7 @@
 #include "comm/engine.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,20 @@ static pl_status find_engine(const pl_comm_engine **engine, const char *path,
     return PL_OK;
 }
 
+/* Within MPI: `what` is to be true after so many seconds. */
+static pl_comm_patience wait_until(const char *what, double seconds)
+{
+    pl_comm_patience patience = {
+        .seconds = seconds < 1e6 ? (unsigned)ceil(seconds) : 1000000,
+        .exit_code = pl_status_exit_code(PL_E_RANKS),
+    };
+    snprintf(patience.text, sizeof patience.text,
+             "warning: not all ranks have %s within %u s (see comm_timeout): "
+             "one has ended, hangs, or can't be reached\n",
+             what, patience.seconds);
+    return patience;
+}
+
 pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
                        pl_heap *heap, pl_error *err)
 {
@@ -115,7 +130,8 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
     status = pl_memory_now_bytes(&before, err);
     if (status)
         return status;
-    if (engine->open(&comm->who, why))
+    const pl_comm_patience patience = wait_until("begun", timeout_seconds);
+    if (engine->open(&comm->who, &patience, why))
         return pl_fail(err, PL_E_RANKS, "%s", why);
     status = pl_memory_now_bytes(&after, err);
     if (status)
@@ -137,8 +153,11 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
 
 void pl_comm_close(pl_comm *comm)
 {
-    if (comm)
-        comm->engine->close();
+    static const double more = 5.0; /* all is done; files are being closed */
+    if (!comm)
+        return;
+    const pl_comm_patience patience = wait_until("ended", comm->timeout + more);
+    comm->engine->close(&patience);
 }
 
 int pl_comm_rank(const pl_comm *comm)
@@ -390,6 +409,15 @@ static pl_status look_around(pl_comm *comm, pl_comm_message *message,
     return PL_OK;
 }
 
+/* Whoever waited gives up, and its memory may be another's soon. */
+static void forget(pl_comm *comm, pl_comm_message *message)
+{
+    pl_comm_request request = { message->handle };
+    if (message->handle)
+        comm->engine->cancel(&request);
+    message->handle = NULL;
+}
+
 pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message, pl_error *err)
 {
     enum { LOOKS = 64 }; /* before it sleeps between them */
@@ -403,6 +431,8 @@ pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message, pl_error *err)
         status = look_around(comm, message, &is_done, err);
     }
     comm->waited += pl_clock_seconds() - began;
+    if (status)
+        forget(comm, message);
     return status;
 }
 
@@ -416,7 +446,11 @@ pl_status pl_comm_exchange(pl_comm *comm, int partner, const void *out,
         status = pl_comm_begin_send(comm, partner, out, bytes, &sending, err);
     if (!status)
         status = pl_comm_wait(comm, &receiving, err);
-    return status ? status : pl_comm_wait(comm, &sending, err);
+    if (!status)
+        return pl_comm_wait(comm, &sending, err);
+    forget(comm, &receiving);
+    forget(comm, &sending);
+    return status;
 }
 
 /* A binomial tree: who has it sends it twice as far each time. */

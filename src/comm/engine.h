@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-enum { PL_COMM_ENGINE_VERSION = 1, PL_COMM_TEXT_BYTES = 256 };
+enum { PL_COMM_ENGINE_VERSION = 2, PL_COMM_TEXT_BYTES = 256 };
 
 /* Who this process is, among all that were started together. */
 typedef struct pl_comm_who {
@@ -21,12 +21,21 @@ typedef struct pl_comm_request {
     void *handle; /* the engine's own */
 } pl_comm_request;
 
+/* Opening and closing wait for all others within MPI, where nobody looks at a
+ * clock: after so many seconds the process writes `text`, a whole line, to
+ * stderr and ends with the code. */
+typedef struct pl_comm_patience {
+    unsigned seconds;
+    int exit_code;
+    char text[PL_COMM_TEXT_BYTES];
+} pl_comm_patience;
+
 /* Functions that can fail return 0, or leave a text for people in `why`, which
  * holds PL_COMM_TEXT_BYTES, and return another number. All are called by one
  * thread. Between two processes messages of one tag arrive in their order. */
 typedef struct pl_comm_engine {
     unsigned version; /* PL_COMM_ENGINE_VERSION */
-    int (*open)(pl_comm_who *who, char *why);
+    int (*open)(pl_comm_who *who, const pl_comm_patience *patience, char *why);
     /* The bytes stay untouched, or unread, until it is done. */
     int (*send)(int to, int tag, const void *data, size_t bytes,
                 pl_comm_request *request, char *why);
@@ -34,8 +43,10 @@ typedef struct pl_comm_engine {
                    pl_comm_request *request, char *why);
     /* Whether it is done; then the request is no more. Moves others on, too. */
     int (*done)(pl_comm_request *request, int *is_done, char *why);
+    /* Nothing is put into its bytes any more; the request is no more. */
+    void (*cancel)(pl_comm_request *request);
     /* Waits for all others; only after a run that ended as it should. */
-    void (*close)(void);
+    void (*close)(const pl_comm_patience *patience);
     /* Ends all processes of the run that it can reach, and this one. */
     void (*give_up)(int exit_code);
 } pl_comm_engine;

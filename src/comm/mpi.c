@@ -34,14 +34,35 @@ static void name_engine(char text[PL_COMM_TEXT_BYTES])
     snprintf(text, PL_COMM_TEXT_BYTES, "%.*s", PL_COMM_TEXT_BYTES - 1, version);
 }
 
-static int open_mpi(pl_comm_who *who, char *why)
+/* What is said, and the code, when an alarm ends this process. */
+static pl_comm_patience last;
+
+static void leave(int signal)
+{
+    (void)signal;
+    if (write(STDERR_FILENO, last.text, strlen(last.text)) < 0)
+        last.text[0] = '\0'; /* nobody hears it */
+    _Exit(last.exit_code);
+}
+
+static void lose_patience_after(const pl_comm_patience *patience)
+{
+    last = *patience;
+    signal(SIGALRM, leave);
+    alarm(last.seconds);
+}
+
+static int open_mpi(pl_comm_who *who, const pl_comm_patience *patience,
+                    char *why)
 {
     int provided, started = 0;
     MPI_Initialized(&started);
+    lose_patience_after(patience);
     /* one thread speaks; the others only compute */
     int code = started ? MPI_SUCCESS
                        : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED,
                                          &provided);
+    alarm(0);
     if (code != MPI_SUCCESS)
         return fail(why, "MPI_Init_thread", code);
     if (!started && provided < MPI_THREAD_FUNNELED) {
@@ -111,27 +132,27 @@ static int done(pl_comm_request *request, int *is_done, char *why)
     return 0;
 }
 
-static void close_mpi(void)
+static void cancel(pl_comm_request *request)
 {
-    MPI_Finalize();
+    MPI_Request *own = request->handle;
+    MPI_Cancel(own);
+    MPI_Request_free(own);
+    used[own - requests] = 0;
 }
 
-static int last_code;
-
-static void leave(int signal)
+static void close_mpi(const pl_comm_patience *patience)
 {
-    (void)signal;
-    _Exit(last_code);
+    lose_patience_after(patience);
+    MPI_Finalize();
+    alarm(0);
 }
 
 /* MPI_Abort asks the launcher, which may be out of reach: then this process
  * ends alone. */
 static void give_up(int exit_code)
 {
-    enum { PATIENCE_SECONDS = 5 };
-    last_code = exit_code;
-    signal(SIGALRM, leave);
-    alarm(PATIENCE_SECONDS);
+    const pl_comm_patience patience = { .seconds = 5, .exit_code = exit_code };
+    lose_patience_after(&patience);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     _Exit(exit_code);
 }
@@ -142,6 +163,7 @@ static const pl_comm_engine engine = {
     .send = send,
     .receive = receive,
     .done = done,
+    .cancel = cancel,
     .close = close_mpi,
     .give_up = give_up,
 };

@@ -414,7 +414,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
 
 /* Where the run is, for the processes that share it. */
 typedef struct place {
-    uint64_t step, skipped;
+    uint64_t step, skipped, newest; /* checkpoint, for when the next is due */
     double best_val_loss, val_loss, val_bpb;
     pl_scaler scaler;
 } place;
@@ -424,6 +424,7 @@ static pl_status share_place(pl_session *session, pl_error *err)
     pl_run *run = &session->run;
     place p = { .step = run->step,
                 .skipped = run->skipped,
+                .newest = run->outdir.newest,
                 .best_val_loss = run->best_val_loss,
                 .val_loss = run->val_loss,
                 .val_bpb = run->val_bpb,
@@ -434,6 +435,7 @@ static pl_status share_place(pl_session *session, pl_error *err)
         return status;
     run->step = p.step;
     run->skipped = p.skipped;
+    run->outdir.newest = p.newest;
     run->best_val_loss = p.best_val_loss;
     run->val_loss = p.val_loss;
     run->val_bpb = p.val_bpb;

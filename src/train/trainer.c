@@ -47,6 +47,8 @@ static pl_status save_shared(pl_session *session, pl_error *err)
         return pl_checkpoint_save(&session->run, err);
     if (session->run.rank == 0) {
         ended = pl_checkpoint_save(&session->run, err);
+        if (ended == PL_E_RANKS) /* it is no matter of files */
+            return ended;
         status = pl_ranks_end_service(ranks, ended, &trouble);
         return status ? pl_fail(err, status, "%s", trouble.text) : ended;
     }
@@ -76,15 +78,20 @@ static int is_saved(const loop *l)
            (l->saved_evaluated || !isfinite(l->session->run.val_loss));
 }
 
-/* A save that fails on the way is no reason to end: the next one may not. */
-static void save_if_possible(loop *l)
+/* A save that fails on the way is no reason to end: the next one may not. A
+ * rank that is gone is one. */
+static pl_status save_if_possible(loop *l, pl_error *err)
 {
     pl_error trouble;
-    if (save(l, &trouble))
+    pl_status status = save(l, &trouble);
+    if (status == PL_E_RANKS)
+        return pl_fail(err, status, "%s", trouble.text);
+    if (status)
         pl_log_say(l->session->run.log, PL_LOG_WARN,
                    "%s The run goes on and tries again at the next "
                    "interval",
                    trouble.text);
+    return PL_OK;
 }
 
 typedef enum progress { NOT_EVALUATED, EVALUATED, IMPROVED } progress;
@@ -256,8 +263,9 @@ static pl_status run(loop *l, pl_error *err)
         if (status)
             return status;
         if (is_due(l, seen))
-            save_if_possible(l);
-        status = look_at_model(l, err);
+            status = save_if_possible(l, err);
+        if (!status)
+            status = look_at_model(l, err);
         if (status || session->run.purpose != PL_RUN_TRAINS ||
             session->run.step >= (uint64_t)config->max_iters)
             return status;
@@ -346,7 +354,7 @@ pl_status pl_train(pl_session *session, const pl_listener *listener,
         return status;
     if (l.skipped_in_a_row > 0) /* whether it is good is yet unknown */
         session->run.outdir.keep++;
-    for (int i = 0; i < LAST_TRIES && saved; i++)
+    for (int i = 0; i < LAST_TRIES && saved && saved != PL_E_RANKS; i++)
         saved = save(&l, &trouble);
     if (!saved)
         return status;
