@@ -49,7 +49,8 @@ typedef struct muon_room {
 /* Iterations of Newton and Schulz, as published. */
 enum { ITERATIONS = 5 };
 
-/* Room for the largest of all matrices. */
+/* Room for the largest of the matrices that are updated here; there may be
+ * none. */
 static muon_room make_room(builder *b)
 {
     const pl_dtype dtype = b->gpt->layout.dtype;
@@ -57,7 +58,9 @@ static muon_room make_room(builder *b)
     for (size_t i = 0; i < pl_param_slots(b->s); i++) {
         pl_param param = pl_param_at(b->s, i);
         pl_matrix matrices[PL_MAX_MATRICES];
-        const size_t count = pl_param_matrices(b->s, &param, matrices);
+        const size_t count = pl_gpt_own(b->gpt, i).count
+                                 ? pl_param_matrices(b->s, &param, matrices)
+                                 : 0;
         for (size_t k = 0; k < count; k++) {
             const size_t rows = matrices[k].rows, cols = matrices[k].cols,
                          least = rows < cols ? rows : cols;
@@ -66,6 +69,8 @@ static muon_room make_room(builder *b)
         }
     }
     const pl_class class = PL_CLASS_TRANSIENT;
+    if (elements == 0)
+        return (muon_room){ 0 };
     return (muon_room){
         .partials = pl_build_buffer(b, -1, "muon.partials", class, PL_F64,
                                     blocks_of(elements), 1),
@@ -202,8 +207,8 @@ void pl_build_update(builder *b)
                  partials = gpt->slices.blocks[slots];
 
     b->program = PL_UPDATE_WEIGHTS;
-    gpt->partials = pl_build_buffer(
-        b, -1, "norm.partials", PL_CLASS_TRANSIENT, PL_F64, partials, 1);
+    gpt->partials = pl_build_buffer(b, -1, "norm.partials", PL_CLASS_TRANSIENT,
+                                    PL_F64, partials, 1);
     if (pl_gpt_ranks(&gpt->layout) > 1) /* others write theirs */
         pl_graph_host(b->graph, gpt->partials, PL_HOST_WRITES);
     b->graph->programs[PL_UPDATE_WEIGHTS].loop_steps = SIZE_MAX;
@@ -227,8 +232,8 @@ void pl_build_update(builder *b)
     pl_step_arg(step, PL_ARG_CLIP_PARTIAL, gpt->partials);
     for (size_t i = 0; i < slots; i++) {
         pl_param param = pl_param_at(b->s, i);
-        if (gpt->gradients[i] != PL_NO_BUFFER &&
-            !pl_build_is_muon(b, &param) && pl_gpt_own(gpt, i).count)
+        if (gpt->gradients[i] != PL_NO_BUFFER && !pl_build_is_muon(b, &param) &&
+            pl_gpt_own(gpt, i).count)
             adamw(b, i, &param);
     }
     muon(b);
