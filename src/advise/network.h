@@ -23,8 +23,9 @@ typedef struct pl_network {
     double latency_seconds;  /* of a message */
 } pl_network;
 
-#define PL_NETWORK_LATENCY 50e-6 /* where none is stated: Ethernet in a room   \
-                                  */
+#define PL_NETWORK_LATENCY                                                     \
+    50e-6 /* where none is stated: Ethernet in a room                          \
+           */
 /* Waiting below this share of an update is worth the same bits. */
 #define PL_NETWORK_WORTH_IT 0.20
 
