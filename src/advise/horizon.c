@@ -11,10 +11,12 @@ static double evaluation_seconds(const pl_run_plan *plan,
                                  const pl_config *config,
                                  const pl_machine *machine)
 {
+    const size_t ranks = pl_gpt_ranks(&plan->gpt.layout),
+                 sequences = pl_run_plan_eval_sequences(config);
     return 2.0 * pl_run_plan_eval_seconds(
                      &plan->gpt,
                      pl_machine_rates_in(machine, plan->gpt.layout.dtype),
-                     pl_run_plan_eval_sequences(config));
+                     (sequences + ranks - 1) / ranks);
 }
 
 double pl_horizon_run_seconds(const pl_run_plan *plan, const pl_config *config,

@@ -41,8 +41,8 @@ static pl_status try_smallest(const pricing *p, const pl_config *config,
     pl_status status = pl_shape_make(&shape, config, p->vocab_size, &silent,
                                      p->err);
     if (!status)
-        status = pl_gpt_layout_make(&base, &shape, config, PL_PURPOSE_TRAINING,
-                                    &heap, p->err);
+        status = pl_run_plan_base(&base, &shape, config, p->machine, &heap,
+                                  p->err);
     if (!status)
         status = pl_fit_smallest(&found, &shape, &base, &wish,
                                  pl_machine_rates_in(p->machine, base.dtype),
@@ -167,13 +167,14 @@ static pl_status offer_batch(pricing *p)
     return PL_OK;
 }
 
-/* As many groups as fit. */
+/* As many groups as fit: each process needs one. */
 static pl_status offer_groups(pricing *p)
 {
     pl_config changed = frugal(p->config);
+    const int64_t least = p->machine->ranks ? (int64_t)p->machine->ranks : 1;
     const size_t before = p->count;
     pl_status status = PL_OK;
-    while (changed.gradient_groups > 1 && !status && p->count == before) {
+    while (changed.gradient_groups > least && !status && p->count == before) {
         char text[48];
         changed.gradient_groups /= 2;
         snprintf(text, sizeof text, "gradient_groups = %lld",
@@ -313,8 +314,8 @@ static pl_status count_tables(pricing *p)
     const pl_config most = frugal(p->config);
     pl_heap heap = pl_heap_make((size_t)1 << 30);
     pl_gpt_layout base;
-    pl_status status = pl_gpt_layout_make(&base, &p->plan->gpt.shape, &most,
-                                          PL_PURPOSE_TRAINING, &heap, p->err);
+    pl_status status = pl_run_plan_base(&base, &p->plan->gpt.shape, &most,
+                                        p->machine, &heap, p->err);
     if (!status)
         status = pl_run_plan_tables(&p->plan->gpt.shape, &base, &heap,
                                     &p->tables_bytes, p->err);

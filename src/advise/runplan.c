@@ -210,20 +210,32 @@ static pl_status share(pl_gpt_layout *base, const pl_machine *machine,
                        pl_error *err)
 {
     const size_t ranks = machine->ranks;
+    if (ranks <= 1)
+        return PL_OK;
     if (ranks & (ranks - 1))
         return pl_fail(err, PL_E_CONFIG,
-                       "%zu processes were started: a power of two of them can "
-                       "share an update, 2, 4, 8 and so on",
+                       "%zu processes can't share an update: a power of two of "
+                       "them can, 2, 4, 8 and so on",
                        ranks);
     if (base->groups < ranks)
-        return pl_fail(err, PL_E_CONFIG,
-                       "%zu processes were started, and gradient_groups = %zu: "
-                       "each process needs a group of its own. With "
-                       "--gradient_groups=%zu the run has the same bits on 1 "
-                       "to %zu processes (others than with %zu)",
-                       ranks, base->groups, ranks, ranks, base->groups);
+        return pl_fail(
+            err, PL_E_CONFIG,
+            "%zu processes share the run, and gradient_groups = %zu: "
+            "each process needs a group of its own. With "
+            "--gradient_groups=%zu the run has the same bits on 1 "
+            "to %zu processes (others than with %zu)",
+            ranks, base->groups, ranks, ranks, base->groups);
     pl_gpt_layout_share(base, ranks, machine->rank);
     return PL_OK;
+}
+
+pl_status pl_run_plan_base(pl_gpt_layout *base, const pl_shape *shape,
+                           const pl_config *config, const pl_machine *machine,
+                           pl_heap *heap, pl_error *err)
+{
+    pl_status status = pl_gpt_layout_make(base, shape, config,
+                                          PL_PURPOSE_TRAINING, heap, err);
+    return status ? status : share(base, machine, err);
 }
 
 pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
@@ -238,10 +250,7 @@ pl_status pl_run_plan_make(pl_run_plan *plan, const pl_config *config,
     if (!status)
         status = check_dropout(config, &shape, err);
     if (!status)
-        status = pl_gpt_layout_make(&base, &shape, config, PL_PURPOSE_TRAINING,
-                                    heap, err);
-    if (!status && machine->ranks > 1)
-        status = share(&base, machine, err);
+        status = pl_run_plan_base(&base, &shape, config, machine, heap, err);
     if (!status)
         status = pl_run_plan_tables(&shape, &base, heap, &tables, err);
     if (!status)

@@ -38,6 +38,14 @@ PL_MUST_CHECK pl_status pl_run_plan_make(pl_run_plan *plan,
                                          size_t vocab_size, const pl_log *log,
                                          pl_heap *heap, pl_error *err);
 
+/* The literal layout of a config for this process, one of those that share the
+ * run: what a search begins with. */
+PL_MUST_CHECK pl_status pl_run_plan_base(pl_gpt_layout *base,
+                                         const pl_shape *shape,
+                                         const pl_config *config,
+                                         const pl_machine *machine,
+                                         pl_heap *heap, pl_error *err);
+
 /* What the search may choose for a config, without a budget. */
 pl_fit_wish pl_run_plan_wish(const pl_config *config);
 

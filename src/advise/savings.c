@@ -131,7 +131,7 @@ static pl_status price_micro(pricing *p)
 static pl_status price_groups(pricing *p)
 {
     pl_gpt_layout layout = p->plan->gpt.layout;
-    if (layout.groups <= 1)
+    if (layout.groups <= 1 || pl_gpt_ranks(&layout) > 1)
         return PL_OK;
     layout.groups = 1;
     layout.batch = (size_t)p->config->batch_size;

@@ -56,6 +56,20 @@ pl_units_text pl_units_count(uint64_t count)
     return out;
 }
 
+pl_units_text pl_units_moment(double seconds)
+{
+    pl_units_text out;
+    if (!(seconds >= 0.0) || seconds >= 0.9995)
+        return pl_units_duration(seconds);
+    if (seconds < 0.9995e-3)
+        snprintf(out.text, sizeof out.text, "%.*f us",
+                 seconds >= 9.95e-6 || seconds == 0.0 ? 0 : 1, 1e6 * seconds);
+    else
+        snprintf(out.text, sizeof out.text, "%.*f ms",
+                 seconds >= 99.95e-3 ? 0 : 1, 1e3 * seconds);
+    return out;
+}
+
 pl_units_text pl_units_duration(double seconds)
 {
     pl_units_text out;

@@ -23,5 +23,7 @@ pl_units_text pl_units_exact_signed(int64_t bytes);
 pl_units_text pl_units_count(uint64_t count);
 /* "2 h 05 min", "3.2 s", "317 years"; "?" if there is no such number. */
 pl_units_text pl_units_duration(double seconds);
+/* The same, but below a second "35.0 ms", "50 us": for what is waited for. */
+pl_units_text pl_units_moment(double seconds);
 
 #endif

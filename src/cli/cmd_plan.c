@@ -7,6 +7,7 @@
 #include "cli/dial.h"
 #include "cli/page_out.h"
 #include "cli/plan_expected.h"
+#include "cli/plan_ranks.h"
 #include "cli/plan_rates.h"
 #include "cli/plan_steps.h"
 #include "cli/term.h"
@@ -20,13 +21,15 @@
 #include <string.h>
 
 enum { FLAG_JSON = 1, FLAG_STEPS = 2, FLAG_HTML = 4, FLAG_SVG = 8 };
-enum { HTML_VALUE = 2, SVG_VALUE = 3 }; /* in the list of flags */
+/* in the list of flags */
+enum { HTML_VALUE = 2, SVG_VALUE = 3, RANKS_VALUE = 4 };
 
 typedef struct plan {
     const pl_config *config;
     pl_machine machine;
     pl_medium medium; /* which the machine borrows */
-    pl_run_plan run;
+    pl_plan_ranks ranks;
+    pl_run_plan run; /* with several ranks, that of the largest */
     const char *vocab_from;
     pl_saving fixes[PL_MAX_SAVINGS];
     size_t n_fixes;
@@ -70,9 +73,14 @@ static void print_model(const plan *p)
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(),
            pl_units_count(pl_param_count(s)).text,
            (double)pl_param_count_nanogpt(s) / 1e6);
-    printf("%supdate%s      %zu x %zu sequences of %zu tokens: %s tokens\n",
+    printf("%supdate%s      %zu x %zu sequences of %zu tokens: %s tokens",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), layout->micro,
            micro_steps(p), s->T, pl_units_count(updates * s->T).text);
+    if (p->ranks.ranks > 1)
+        printf(" on each of %zu ranks; this plan is the largest one's, rank "
+               "%zu's",
+               p->ranks.ranks, p->machine.rank);
+    printf("\n");
     if (layout->groups > 1)
         printf(
             "%sgroups%s      %zu of %zu sequences, added pairwise: gradients "
@@ -218,15 +226,22 @@ static void print_total(const plan *p)
                pl_units_bytes(p->run.total_bytes).text, pl_term_out_end());
 }
 
+/* Of all ranks, with what they wait. */
+static double update_seconds(const plan *p)
+{
+    return p->ranks.ranks ? p->ranks.times.update : p->run.update_seconds;
+}
+
 static double tokens_per_second(const plan *p)
 {
-    return (double)(micro_steps(p) * p->run.gpt.layout.micro) *
-           (double)p->run.gpt.shape.T / p->run.update_seconds;
+    return (double)pl_config_update_tokens(p->config) / update_seconds(p);
 }
 
 static double run_seconds(const plan *p)
 {
-    return pl_horizon_run_seconds(&p->run, p->config, &p->machine);
+    return pl_horizon_run_seconds(&p->run, p->config, &p->machine) +
+           (double)p->config->max_iters *
+               (update_seconds(p) - p->run.update_seconds);
 }
 
 static void print_layout(const plan *p)
@@ -237,7 +252,7 @@ static void print_layout(const plan *p)
     pl_run_plan_layout_text(&p->run.gpt.layout, L, text, sizeof text);
     printf("\n%slayout%s      %s: %s per update, predicted from %s\n",
            pl_term_out(PL_TERM_BOLD), pl_term_out_end(), text,
-           pl_units_duration(p->run.update_seconds).text,
+           pl_units_duration(update_seconds(p)).text,
            pl_plan_rates_text(&p->machine));
     printf("%srun%s         %.0f tokens/s; %s for %lld updates (%s tokens), "
            "with the evaluations\n",
@@ -335,7 +350,7 @@ static void put_fit(pl_json_text *j, const plan *p)
     pl_json_text_whole(j, "total_bytes", p->run.total_bytes);
     pl_json_text_whole(j, "smallest_arena_bytes",
                        p->run.fit.smallest.arena_bytes);
-    pl_json_text_real(j, "predicted_step_ms", 1e3 * p->run.update_seconds);
+    pl_json_text_real(j, "predicted_step_ms", 1e3 * update_seconds(p));
     pl_json_text_real(j, "predicted_tokens_per_second", tokens_per_second(p));
     pl_json_text_whole(j, "max_iters", (uint64_t)p->config->max_iters);
     pl_json_text_real(j, "predicted_run_seconds", run_seconds(p));
@@ -425,6 +440,7 @@ static pl_status print_json(const plan *p, pl_heap *heap, pl_error *err)
         pl_json_text_close(&j, '}');
     }
     pl_json_text_close(&j, '}');
+    pl_plan_ranks_put(&p->ranks, &j);
     status = pl_json_text_end(&j, err);
     if (!status)
         fwrite(j.text, 1, j.used, stdout);
@@ -470,6 +486,7 @@ static pl_status make(plan *p, pl_config *config, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, config, heap,
                                 err);
+    p->machine.ranks = p->ranks.ranks;
     if (!status && !config->eval_only)
         status = pl_cli_minutes(config, &p->machine, NULL, heap, err);
     if (status)
@@ -478,6 +495,9 @@ static pl_status make(plan *p, pl_config *config, pl_heap *heap, pl_error *err)
     if (!status && !p->config->eval_only) /* which writes nothing */
         status = pl_medium_count(&p->medium, &p->machine, p->config,
                                  room.file_bytes, err);
+    if (!status)
+        status = pl_plan_ranks_make(&p->ranks, config, &p->machine, vocab_size,
+                                    heap, err);
     if (!status)
         status = pl_run_plan_make(&p->run, p->config, &p->machine, vocab_size,
                                   &pl_term_log, heap, err);
@@ -512,6 +532,8 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
     static plan p;
     pl_status status = pl_cli_no_paths(args, "A config file ends in .py", err);
     if (!status)
+        status = pl_plan_ranks_read(&p.ranks, args, RANKS_VALUE, err);
+    if (!status)
         status = make(&p, &args->config, heap, err);
     if (status)
         return status;
@@ -532,6 +554,7 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
     print_budget(&p);
     print_bars(&p);
     print_layout(&p);
+    pl_plan_ranks_print(&p.ranks);
     print_fixes(&p);
     print_changes(&p);
     if (args->flags & FLAG_STEPS)
@@ -539,13 +562,16 @@ static pl_status run_plan(pl_cli_args *args, pl_heap *heap, pl_error *err)
     return verdict(&p, err);
 }
 
-static const char *const flags[] = { "--json", "--steps", "--html=FILE",
-                                     "--svg=FILE", NULL };
+static const char *const flags[] = { "--json",      "--steps",
+                                     "--html=FILE", "--svg=FILE",
+                                     "--ranks=N",   "--network=RATE",
+                                     NULL };
 
 const pl_command pl_command_plan = {
     .name = "plan",
     .arguments = "[CONFIG.py ...] [--key=value ...] [--json] [--steps] "
-                 "[--html[=FILE]] [--svg[=FILE]]",
+                 "[--html[=FILE]] [--svg[=FILE]] [--ranks=N "
+                 "[--network=RATE[,LATENCY]]]",
     .summary = "every byte of training, evaluation, sampling and saving",
     .text = "Needs no data and no device, and answers at once. Weights, "
             "gradients and moments\nlive throughout; the programs lie over "
@@ -555,7 +581,13 @@ const pl_command pl_command_plan = {
             "  --steps   the step lists that the numbers come from\n"
             "  --html    a page with a picture of it, in FILE or on standard "
             "output\n"
-            "  --svg     the picture alone, for a README\n\n"
+            "  --svg     the picture alone, for a README\n"
+            "  --ranks   the run as N processes share it (a power of two, at "
+            "most\n            gradient_groups), on machines like this one: "
+            "what each takes\n"
+            "  --network how long they wait for each other: a rate such as "
+            "100Mbit, 1Gbit,\n            25Gbit/s or 12.5GB/s, and a latency "
+            "if it isn't 50us: 1Gbit,0.1ms\n\n"
             "A plan that doesn't fit ends with exit code 5, as training "
             "does.\n",
     .keys = PL_FOR_TRAIN | PL_FOR_PLAN,

@@ -133,6 +133,22 @@ double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,
     return steps_seconds(p, rates, 0, p->loop_steps);
 }
 
+double pl_cost_once(const pl_gpt *gpt, const pl_rates *rates,
+                    pl_program_id program)
+{
+    const pl_program *p = &gpt->graph.programs[program];
+    return steps_seconds(p, rates, 0, p->n_steps);
+}
+
+double pl_cost_backward(const pl_gpt *gpt, const pl_rates *rates)
+{
+    const pl_program *p = &gpt->graph.programs[PL_TRAIN];
+    size_t begin = p->loop_steps;
+    while (begin > 0 && p->steps[begin - 1].op != PL_OP_CROSS_ENTROPY)
+        begin--;
+    return steps_seconds(p, rates, begin, p->loop_steps);
+}
+
 double pl_cost_carries(const pl_gpt *gpt)
 {
     const size_t groups = gpt->layout.groups;

@@ -52,6 +52,13 @@ double pl_cost_carries(const pl_gpt *gpt);
 double pl_cost_round(const pl_gpt *gpt, const pl_rates *rates,
                      pl_program_id program);
 
+/* Seconds of all steps of a program, once. */
+double pl_cost_once(const pl_gpt *gpt, const pl_rates *rates,
+                    pl_program_id program);
+
+/* Seconds of a micro-batch from its last loss on: the backward pass. */
+double pl_cost_backward(const pl_gpt *gpt, const pl_rates *rates);
+
 /* What was seen of the ops at work. */
 typedef struct pl_observed {
     double seconds[PL_OP_COUNT], units[PL_OP_COUNT], steps[PL_OP_COUNT];

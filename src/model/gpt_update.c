@@ -49,7 +49,8 @@ typedef struct muon_room {
 /* Iterations of Newton and Schulz, as published. */
 enum { ITERATIONS = 5 };
 
-/* Room for the largest of all matrices. */
+/* Room for the largest of the matrices that are updated here; there may be
+ * none. */
 static muon_room make_room(builder *b)
 {
     const pl_dtype dtype = b->gpt->layout.dtype;
@@ -57,7 +58,9 @@ static muon_room make_room(builder *b)
     for (size_t i = 0; i < pl_param_slots(b->s); i++) {
         pl_param param = pl_param_at(b->s, i);
         pl_matrix matrices[PL_MAX_MATRICES];
-        const size_t count = pl_param_matrices(b->s, &param, matrices);
+        const size_t count = pl_gpt_own(b->gpt, i).count
+                                 ? pl_param_matrices(b->s, &param, matrices)
+                                 : 0;
         for (size_t k = 0; k < count; k++) {
             const size_t rows = matrices[k].rows, cols = matrices[k].cols,
                          least = rows < cols ? rows : cols;
@@ -66,6 +69,8 @@ static muon_room make_room(builder *b)
         }
     }
     const pl_class class = PL_CLASS_TRANSIENT;
+    if (elements == 0)
+        return (muon_room){ 0 };
     return (muon_room){
         .partials = pl_build_buffer(b, -1, "muon.partials", class, PL_F64,
                                     blocks_of(elements), 1),

@@ -120,7 +120,7 @@ flags() {
     "$PLIMSOLL" "$1" --help | sed '/(defaults shown)/,$d' |
         grep -oE -e \
             '--(json|steps|resume|live|until_eof|markdown|decode|special)\b' \
-            -e '--(selftest|html|svg|task|items)\b' |
+            -e '--(selftest|html|svg|task|items|ranks|network)\b' |
         sort -u | tr '\n' ' '
 }
 

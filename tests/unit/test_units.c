@@ -97,6 +97,23 @@ static void what_is_no_duration_is_a_question_mark(void **state)
     assert_string_equal(pl_units_duration(HUGE_VAL).text, "inf years");
 }
 
+static void moments_have_smaller_units(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *text;
+    } rows[] = {
+        { 0.0, "0 us" },          { 0.8e-6, "0.8 us" },   { 50e-6, "50 us" },
+        { 999.4e-6, "999 us" },   { 999.6e-6, "1.0 ms" }, { 0.0354, "35.4 ms" },
+        { 0.99944, "999 ms" },    { 0.9996, "1.0 s" },    { 75.0, "75 s" },
+        { 7500.0, "2 h 05 min" }, { -1.0, "?" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(pl_units_moment(rows[i].seconds).text,
+                            rows[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +122,7 @@ int main(void)
         cmocka_unit_test(counts_have_a_comma_before_every_three_digits),
         cmocka_unit_test(durations_have_the_two_units_that_matter),
         cmocka_unit_test(what_is_no_duration_is_a_question_mark),
+        cmocka_unit_test(moments_have_smaller_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
