@@ -1,5 +1,6 @@
 /* runplan.c: see runplan.h. */
 #include "advise/runplan.h"
+#include "base/threads.h"
 #include "config/special.h"
 #include "explain/peers.h"
 #include "kernels/kernels.h"
@@ -21,11 +22,11 @@ enum {
 /* Of tables that are only looked at. */
 static const size_t HEAP_BYTES = (size_t)1 << 30;
 
-/* Of processes that share a run: messages on their way (train/ranks.h), and a
- * loss of each sequence of an update. */
+/* Of processes that share a run: messages on their way (train/ranks.h), the
+ * thread that moves them, and a loss of each sequence of an update. */
 static size_t ranks_bytes(const pl_gpt_layout *layout)
 {
-    enum { MESSAGES_BYTES = 4 * 1024 * 1024 };
+    enum { MESSAGES_BYTES = 4 * 1024 * 1024 + PL_THREAD_STACK_BYTES };
     const size_t ranks = pl_gpt_ranks(layout);
     if (ranks < 2)
         return 0;

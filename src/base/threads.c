@@ -206,3 +206,88 @@ void pl_threads_slice(size_t count, int ith, int nth, size_t *begin,
     *begin = i * each + (i < extra ? i : extra);
     *end = *begin + each + (i < extra);
 }
+
+/* ---- one aside ---- */
+
+struct pl_aside {
+    pl_aside_fn *fn;
+    void *context;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int is_wanted, quit;
+};
+
+static void *work_aside(void *argument)
+{
+    pl_aside *aside = argument;
+    pl_threads_set_float_mode();
+    pthread_mutex_lock(&aside->mutex);
+    for (;;) {
+        while (!aside->is_wanted && !aside->quit)
+            pthread_cond_wait(&aside->changed, &aside->mutex);
+        if (aside->quit)
+            break;
+        pthread_mutex_unlock(&aside->mutex);
+        aside->fn(aside->context);
+        pthread_mutex_lock(&aside->mutex);
+        aside->is_wanted = 0;
+        pthread_cond_broadcast(&aside->changed);
+    }
+    pthread_mutex_unlock(&aside->mutex);
+    return NULL;
+}
+
+pl_status pl_aside_open(pl_aside **out, pl_aside_fn *fn, void *context,
+                        pl_heap *heap, pl_error *err)
+{
+    pl_aside *aside = NULL;
+    pthread_attr_t attributes;
+    *out = NULL;
+    pl_status status = pl_heap_take(heap, &aside, 1, sizeof *aside, err);
+    if (status)
+        return status;
+    *aside = (pl_aside){ .fn = fn, .context = context };
+    pthread_mutex_init(&aside->mutex, NULL);
+    pthread_cond_init(&aside->changed, NULL);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes,
+                              PL_THREAD_STACK_BYTES + SANITIZER_STACK_BYTES);
+    const int failed = pthread_create(&aside->thread, &attributes, work_aside,
+                                      aside);
+    pthread_attr_destroy(&attributes);
+    if (failed)
+        return pl_fail(err, PL_E_MEMORY, "cannot start another thread: %s",
+                       strerror(failed));
+    *out = aside;
+    return PL_OK;
+}
+
+void pl_aside_begin(pl_aside *aside)
+{
+    pthread_mutex_lock(&aside->mutex);
+    aside->is_wanted = 1;
+    pthread_cond_broadcast(&aside->changed);
+    pthread_mutex_unlock(&aside->mutex);
+}
+
+void pl_aside_wait(pl_aside *aside)
+{
+    pthread_mutex_lock(&aside->mutex);
+    while (aside->is_wanted)
+        pthread_cond_wait(&aside->changed, &aside->mutex);
+    pthread_mutex_unlock(&aside->mutex);
+}
+
+void pl_aside_close(pl_aside *aside)
+{
+    if (!aside)
+        return;
+    pthread_mutex_lock(&aside->mutex);
+    aside->quit = 1;
+    pthread_cond_broadcast(&aside->changed);
+    pthread_mutex_unlock(&aside->mutex);
+    pthread_join(aside->thread, NULL);
+    pthread_cond_destroy(&aside->changed);
+    pthread_mutex_destroy(&aside->mutex);
+}

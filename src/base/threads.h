@@ -32,6 +32,18 @@ void pl_threads_barrier(pl_threads *threads);
 int pl_threads_count(const pl_threads *threads);
 void pl_threads_close(pl_threads *threads);
 
+/* One thread beside all others, which works when it is told to. */
+typedef struct pl_aside pl_aside;
+typedef void pl_aside_fn(void *context);
+
+PL_MUST_CHECK pl_status pl_aside_open(pl_aside **out, pl_aside_fn *fn,
+                                      void *context, pl_heap *heap,
+                                      pl_error *err);
+/* It calls fn(context) once, from now on; and waits until it has. */
+void pl_aside_begin(pl_aside *aside);
+void pl_aside_wait(pl_aside *aside);
+void pl_aside_close(pl_aside *aside); /* NULL is fine */
+
 /* Sets this thread's floating-point mode: round to nearest, denormals kept.
  * Every pool thread has it; the results depend on it. */
 void pl_threads_set_float_mode(void);

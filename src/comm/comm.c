@@ -175,6 +175,11 @@ const char *pl_comm_engine_name(const pl_comm *comm)
     return comm->who.engine;
 }
 
+int pl_comm_may_change_threads(const pl_comm *comm)
+{
+    return comm->who.may_change_threads;
+}
+
 void pl_comm_set_timeout(pl_comm *comm, double seconds)
 {
     comm->timeout = seconds;

@@ -6,7 +6,8 @@
  * also while it computes (pl_comm_beat), and one that was not heard from for
  * `timeout` seconds is gone, whatever the engine believes.
  *
- * One thread of a process speaks. Nothing is allocated after opening. */
+ * One thread of a process speaks, or several in turns where the engine allows
+ * that. Nothing is allocated after opening. */
 #ifndef PL_COMM_COMM_H
 #define PL_COMM_COMM_H
 
@@ -35,6 +36,8 @@ void pl_comm_give_up(pl_comm *comm, const pl_error *why);
 int pl_comm_rank(const pl_comm *comm);
 int pl_comm_ranks(const pl_comm *comm);
 const char *pl_comm_engine_name(const pl_comm *comm);
+/* Whether several threads may speak, in turns. */
+int pl_comm_may_change_threads(const pl_comm *comm);
 
 /* Seconds that a silent rank is waited for from here on. */
 void pl_comm_set_timeout(pl_comm *comm, double seconds);

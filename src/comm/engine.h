@@ -13,6 +13,7 @@ enum { PL_COMM_ENGINE_VERSION = 2, PL_COMM_TEXT_BYTES = 256 };
 /* Who this process is, among all that were started together. */
 typedef struct pl_comm_who {
     int rank, ranks;
+    int may_change_threads;          /* several may call, in turns */
     char engine[PL_COMM_TEXT_BYTES]; /* "Open MPI 4.1.4", for people */
 } pl_comm_who;
 
@@ -32,7 +33,8 @@ typedef struct pl_comm_patience {
 
 /* Functions that can fail return 0, or leave a text for people in `why`, which
  * holds PL_COMM_TEXT_BYTES, and return another number. All are called by one
- * thread. Between two processes messages of one tag arrive in their order. */
+ * thread at a time. Between two processes messages of one tag arrive in their
+ * order. */
 typedef struct pl_comm_engine {
     unsigned version; /* PL_COMM_ENGINE_VERSION */
     int (*open)(pl_comm_who *who, const pl_comm_patience *patience, char *why);

@@ -55,12 +55,12 @@ static void lose_patience_after(const pl_comm_patience *patience)
 static int open_mpi(pl_comm_who *who, const pl_comm_patience *patience,
                     char *why)
 {
-    int provided, started = 0;
+    int provided = MPI_THREAD_SINGLE, started = 0;
     MPI_Initialized(&started);
     lose_patience_after(patience);
-    /* one thread speaks; the others only compute */
+    /* one thread speaks at a time; the others only compute */
     int code = started ? MPI_SUCCESS
-                       : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED,
+                       : MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED,
                                          &provided);
     alarm(0);
     if (code != MPI_SUCCESS)
@@ -71,6 +71,7 @@ static int open_mpi(pl_comm_who *who, const pl_comm_patience *patience,
         return 1;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    who->may_change_threads = provided >= MPI_THREAD_SERIALIZED;
     MPI_Comm_rank(MPI_COMM_WORLD, &who->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &who->ranks);
     name_engine(who->engine);

@@ -1,5 +1,6 @@
 /* ranks.c: see ranks.h. Owns the update; ranks_files.c what files need. */
 #include "train/ranks.h"
+#include "base/clock.h"
 
 /* ---- opening ---- */
 
@@ -54,14 +55,6 @@ pl_status pl_ranks_open(pl_ranks *ranks, pl_comm *comm, pl_heap *heap,
     return status;
 }
 
-pl_status pl_ranks_prepare(pl_ranks *ranks, pl_run *run, pl_heap *heap,
-                           pl_error *err)
-{
-    ranks->run = run;
-    ranks->parts = run->shape.L + 1;
-    return find_ends(ranks, run, heap, err);
-}
-
 /* ---- an update ---- */
 
 static pl_flow flow_of(pl_run *run, const pl_buffer_id *buffers, int layer,
@@ -72,13 +65,6 @@ static pl_flow flow_of(pl_run *run, const pl_buffer_id *buffers, int layer,
                       .mask = mask,
                       .bits = bits & mask,
                       .of_layer = layer };
-}
-
-void pl_ranks_begin_gradients(pl_ranks *ranks)
-{
-    ranks->part = ranks->ready = 0;
-    ranks->far = 0;
-    ranks->begun = pl_comm_sent_bytes(ranks->comm);
 }
 
 /* The next exchange of the parts that are ready: for each, with r^1, r^2, ...
@@ -104,11 +90,12 @@ static int begin_next(pl_ranks *ranks)
     return 1;
 }
 
+/* As far as it goes, or to the end. */
 static pl_status move_gradients(pl_ranks *ranks, pl_patience patience,
                                 pl_error *err)
 {
     pl_status status = PL_OK;
-    while (!status && ranks->part < ranks->ready) {
+    while (!status && ranks->part < atomic_load(&ranks->ready)) {
         int over;
         if (!ranks->is_moving && !begin_next(ranks))
             continue;
@@ -120,20 +107,93 @@ static pl_status move_gradients(pl_ranks *ranks, pl_patience patience,
     return status;
 }
 
-pl_status pl_ranks_move_gradients(pl_ranks *ranks, size_t step, pl_error *err)
+/* On the thread beside: until all of them are there. */
+static void move_aside(void *context)
+{
+    static const double nap = 100e-6;
+    pl_ranks *ranks = context;
+    pl_status status = PL_OK;
+    int was_last = 0;
+    while (!status && ranks->part < ranks->parts &&
+           !atomic_load(&ranks->is_abandoned)) {
+        const int is_last = atomic_load(&ranks->ready) == ranks->parts;
+        if (is_last && !was_last)
+            ranks->work.early += pl_comm_sent_bytes(ranks->comm) - ranks->begun;
+        was_last = is_last;
+        status = move_gradients(ranks, is_last ? PL_WAITS : PL_RETURNS,
+                                &ranks->trouble);
+        if (!status)
+            status = pl_comm_beat(ranks->comm, &ranks->trouble);
+        if (!is_last)
+            pl_clock_sleep(nap);
+    }
+    ranks->ended = status;
+    atomic_store(&ranks->has_failed, status != PL_OK);
+}
+
+int pl_ranks_have_failed(const pl_ranks *ranks)
+{
+    return ranks->is_aside && atomic_load(&ranks->has_failed);
+}
+
+void pl_ranks_abandon(pl_ranks *ranks)
+{
+    if (!ranks->is_aside)
+        return;
+    atomic_store(&ranks->is_abandoned, 1);
+    pl_aside_wait(ranks->aside);
+    ranks->is_aside = 0;
+}
+
+void pl_ranks_begin_gradients(pl_ranks *ranks, int is_aside)
+{
+    ranks->part = ranks->far = 0;
+    atomic_store(&ranks->ready, 0);
+    ranks->begun = pl_comm_sent_bytes(ranks->comm);
+    ranks->is_aside = is_aside && ranks->aside;
+    ranks->ended = PL_OK;
+    atomic_store(&ranks->has_failed, 0);
+    atomic_store(&ranks->is_abandoned, 0);
+    if (ranks->is_aside)
+        pl_aside_begin(ranks->aside);
+}
+
+void pl_ranks_reach(pl_ranks *ranks, size_t step)
 {
     const size_t loop = ranks->run->gpt.graph.programs[PL_TRAIN].loop_steps;
-    while (ranks->ready < ranks->parts && ranks->ends[ranks->ready] < step &&
-           ranks->ends[ranks->ready] < loop)
-        ranks->ready++;
-    return move_gradients(ranks, PL_RETURNS, err);
+    size_t ready = atomic_load(&ranks->ready);
+    while (ready < ranks->parts && ranks->ends[ready] < step &&
+           ranks->ends[ready] < loop)
+        ready++;
+    atomic_store(&ranks->ready, ready);
 }
 
 pl_status pl_ranks_add_gradients(pl_ranks *ranks, pl_error *err)
 {
-    ranks->ready = ranks->parts;
-    ranks->work.early += pl_comm_sent_bytes(ranks->comm) - ranks->begun;
-    return move_gradients(ranks, PL_WAITS, err);
+    atomic_store(&ranks->ready, ranks->parts);
+    if (!ranks->is_aside)
+        return move_gradients(ranks, PL_WAITS, err);
+    pl_aside_wait(ranks->aside);
+    ranks->is_aside = 0;
+    return ranks->ended ? pl_fail(err, ranks->ended, "%s", ranks->trouble.text)
+                        : PL_OK;
+}
+
+pl_status pl_ranks_prepare(pl_ranks *ranks, pl_run *run, pl_heap *heap,
+                           pl_error *err)
+{
+    ranks->run = run;
+    ranks->parts = run->shape.L + 1;
+    pl_status status = find_ends(ranks, run, heap, err);
+    if (!status && pl_comm_may_change_threads(ranks->comm))
+        status = pl_aside_open(&ranks->aside, move_aside, ranks, heap, err);
+    return status;
+}
+
+void pl_ranks_close(pl_ranks *ranks)
+{
+    pl_ranks_abandon(ranks);
+    pl_aside_close(ranks->aside);
 }
 
 /* What each has of its own, for all: the way of the gradients back. */

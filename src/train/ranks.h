@@ -15,9 +15,12 @@
 #ifndef PL_TRAIN_RANKS_H
 #define PL_TRAIN_RANKS_H
 
+#include "base/threads.h"
 #include "comm/comm.h"
 #include "store/run.h"
 #include "train/ranks_traffic.h"
+
+#include <stdatomic.h>
 
 /* What updates have cost, of a rank; after pl_ranks_sum_up on average. */
 typedef struct pl_ranks_work {
@@ -31,13 +34,21 @@ typedef struct pl_ranks {
     pl_run *run;
     char *chunks[4]; /* PL_RANKS_CHUNK_BYTES each */
     /* gradients on their way, layer by layer */
-    size_t parts;       /* of them: layers, and what is outside */
-    size_t *ends;       /* [parts]: the step that is the last to touch it */
-    size_t part, ready; /* which is under way, and which may be */
-    uint64_t begun;     /* bytes that were sent before them */
-    size_t far;         /* its partner is rank ^ far; 0: not begun */
+    size_t parts;        /* of them: layers, and what is outside */
+    size_t *ends;        /* [parts]: the step that is the last to touch it */
+    size_t part;         /* which is under way */
+    atomic_size_t ready; /* which may be */
+    size_t far;          /* its partner is rank ^ far; 0: not begun */
+    uint64_t begun;      /* bytes that were sent before them */
     int is_moving;
     pl_traffic traffic;
+    /* and beside the backward pass, where that is possible: then the engine is
+     * this thread's */
+    pl_aside *aside;
+    int is_aside;
+    atomic_int is_abandoned, has_failed;
+    pl_status ended; /* its own */
+    pl_error trouble;
     pl_ranks_work work;
 } pl_ranks;
 
@@ -47,6 +58,7 @@ PL_MUST_CHECK pl_status pl_ranks_open(pl_ranks *ranks, pl_comm *comm,
 /* Once the run has its programs. */
 PL_MUST_CHECK pl_status pl_ranks_prepare(pl_ranks *ranks, pl_run *run,
                                          pl_heap *heap, pl_error *err);
+void pl_ranks_close(pl_ranks *ranks);
 
 /* Whether all go on: *status, PL_OK or PL_E_STOPPED, becomes PL_E_STOPPED where
  * it is that on any rank. All ranks come here, those that give something up as
@@ -56,11 +68,16 @@ PL_MUST_CHECK pl_status pl_ranks_agree_stop(const pl_ranks *ranks,
 
 /* ---- an update: from here on it isn't given up ---- */
 
-void pl_ranks_begin_gradients(pl_ranks *ranks);
-/* While the last micro-batch goes on, and all steps of PL_TRAIN before `step`
- * are done: moves on what is final. Never waits. */
-PL_MUST_CHECK pl_status pl_ranks_move_gradients(pl_ranks *ranks, size_t step,
-                                                pl_error *err);
+/* Gradients may travel as they become final: those of a layer once all steps of
+ * PL_TRAIN before `step` are done that touch them. They do so on a thread
+ * beside the last micro-batch, if `is_aside` and the engine allows; until
+ * pl_ranks_add_gradients nothing else may be said to other ranks then. */
+void pl_ranks_begin_gradients(pl_ranks *ranks, int is_aside);
+void pl_ranks_reach(pl_ranks *ranks, size_t step);
+/* Whether that has ended badly: pl_ranks_add_gradients says how. */
+int pl_ranks_have_failed(const pl_ranks *ranks);
+/* The update has failed here: ends what is beside it. */
+void pl_ranks_abandon(pl_ranks *ranks);
 /* The rest of them. The gradients that this rank owns are the sum of all now;
  * the others are of no use. */
 PL_MUST_CHECK pl_status pl_ranks_add_gradients(pl_ranks *ranks, pl_error *err);

@@ -81,22 +81,21 @@ pl_status pl_flow_fill(pl_flow *s, char *chunk, size_t *bytes, pl_error *err)
     return status;
 }
 
+/* Through memory of its own: it may be called beside the run. */
 static pl_status add(pl_run *run, const piece *p, const char *chunk,
                      pl_error *err)
 {
-    float *own = (float *)(void *)run->stage;
-    const size_t most = PL_RUN_STAGE_BYTES / sizeof *own;
+    enum { MOST = 4096 };
+    float own[MOST], theirs[MOST];
     pl_status status = PL_OK;
     for (size_t at = 0, count; at < p->count && !status; at += count) {
         const size_t from = (p->first + at) * sizeof *own;
-        count = p->count - at < most ? p->count - at : most;
+        count = p->count - at < MOST ? p->count - at : MOST;
         status = pl_device_read(run->device, p->buffer, from, own,
                                 count * sizeof *own, err);
-        for (size_t i = 0; i < count && !status; i++) {
-            float theirs;
-            memcpy(&theirs, chunk + (at + i) * sizeof theirs, sizeof theirs);
-            own[i] += theirs;
-        }
+        memcpy(theirs, chunk + at * sizeof *own, count * sizeof *own);
+        for (size_t i = 0; i < count && !status; i++)
+            own[i] += theirs[i];
         if (!status)
             status = pl_device_write(run->device, p->buffer, from, own,
                                      count * sizeof *own, err);

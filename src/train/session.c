@@ -120,7 +120,8 @@ pl_status pl_session_run_watched(pl_session *session, pl_program_id program,
     pl_device *device = session->run.device;
     beating b = { .session = session, .watch = watch, .broken = PL_OK };
     const pl_run_watch own = { .context = &b, .between = beat };
-    const int beats = session->ranks.comm && program != PL_UPDATE_WEIGHTS;
+    const int beats = session->ranks.comm && program != PL_UPDATE_WEIGHTS &&
+                      !session->ranks.is_aside; /* which beats itself */
     pl_status status = pl_device_set(device, &session->controls, err);
     if (!status)
         status = pl_device_run_watched(device, program, part,
@@ -534,6 +535,7 @@ pl_status pl_session_open_bench(pl_session *session, const pl_config *config,
 
 void pl_session_close(pl_session *session)
 {
+    pl_ranks_close(&session->ranks);
     pl_device_close(session->run.device);
     pl_metrics_close(&session->run.metrics);
     pl_outdir_close(&session->run.outdir);

@@ -37,8 +37,6 @@ typedef struct under_way {
     /* where other processes share it */
     int is_agreed; /* that it is finished */
     int moves;     /* gradients, while the last micro-batch goes on */
-    pl_status broken;
-    pl_error trouble;
 } under_way;
 
 static void set_progress(under_way *u, double now)
@@ -88,17 +86,17 @@ static int between_steps(void *context, const pl_step *step)
     pl_session *session = u->session;
     u->pace.done += pl_cost_step(step, pl_machine_rates(&session->machine));
     if (u->moves)
-        u->broken = pl_ranks_move_gradients(
+        pl_ranks_reach(
             &session->ranks,
-            (size_t)(step - session->run.gpt.graph.programs[PL_TRAIN].steps),
-            &u->trouble);
-    return u->broken || look_around(u);
+            (size_t)(step - session->run.gpt.graph.programs[PL_TRAIN].steps));
+    return pl_ranks_have_failed(&session->ranks) || look_around(u);
 }
 
-static pl_status stopped_within(const under_way *u, pl_error *err)
+static pl_status stopped_within(under_way *u, pl_error *err)
 {
-    if (u->broken)
-        return pl_fail(err, u->broken, "%s", u->trouble.text);
+    pl_ranks *ranks = &u->session->ranks;
+    if (pl_ranks_have_failed(ranks))
+        return pl_ranks_add_gradients(ranks, err);
     return pl_fail(err, PL_E_STOPPED, "stopped within iteration %llu",
                    (unsigned long long)u->session->run.step);
 }
@@ -166,30 +164,30 @@ static pl_status gather_losses(under_way *u, pl_error *err)
 }
 
 /* Before the last micro-batch of an update all processes agree that it is
- * finished, or that it isn't: during that one gradients begin to travel. */
+ * finished, or that it isn't: during that one gradients begin to travel, where
+ * no group has to be added to another first, and where steps are done when they
+ * are told of, as a card's aren't. */
 static pl_status agree(under_way *u, pl_status status, pl_error *err)
 {
     pl_session *session = u->session;
+    const int is_aside = session->run.gpt.layout.groups == 1 &&
+                         pl_device_is_prompt(session->run.device);
     pl_status voted = pl_ranks_agree_stop(&session->ranks, &status, err);
     if (voted || status)
         return voted ? voted : status;
-    pl_ranks_begin_gradients(&session->ranks);
+    pl_ranks_begin_gradients(&session->ranks, is_aside);
     u->is_agreed = 1;
     return PL_OK;
 }
 
 static pl_status run_micro(under_way *u, int is_last, pl_error *err)
 {
-    const pl_session *session = u->session;
-    const pl_gpt_layout *layout = &session->run.gpt.layout;
     pl_status status = PL_OK;
-    if (is_last && session->ranks.comm)
+    if (is_last && u->session->ranks.comm)
         status = agree(u, PL_OK, err);
     if (status)
         return status;
-    /* a card's steps are only begun when they are told of */
-    u->moves = u->is_agreed && layout->groups == 1 &&
-               pl_device_is_prompt(session->run.device);
+    u->moves = u->is_agreed;
     status = run_part(u, PL_TRAIN, PL_PART_LOOP, err);
     u->moves = 0;
     u->progress.done += !status;
@@ -363,6 +361,7 @@ pl_status pl_update(pl_session *session, const pl_listener *listener,
         status = measure_gradients(&u, err);
     if (status) {
         pl_error trouble;
+        pl_ranks_abandon(&session->ranks);
         pl_status cleared = clear_gradients(session, &trouble);
         if (cleared && status == PL_E_STOPPED)
             return pl_fail(err, cleared, "%s", trouble.text);
