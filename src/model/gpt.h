@@ -51,6 +51,8 @@ typedef struct pl_gpt_layout {
     size_t ranks;      /* processes that share an update, each with `batches`
                         * and `groups` of its own; 0: one */
     size_t rank;       /* which of them this is */
+    size_t sync_interval; /* above 1 they don't share updates, but are workers
+                           * that meet after so many of their own (DiLoCo) */
     size_t micro;      /* the micro-batch: sequences computed at once */
     size_t train_T;    /* tokens of a training sequence; 0: shape's T */
     size_t eval_T;     /* tokens of an evaluation sequence */
@@ -91,7 +93,9 @@ typedef struct pl_gpt {
     pl_buffer_id *weights, *gradients, *m, *v; /* v: AdamW's alone */
     pl_buffer_id *m_scales, *v_scales;         /* of moments in 8 bits */
     pl_buffer_id *copies;      /* of weights that products read */
-    pl_slices slices;          /* of which moments are kept here */
+    pl_buffer_id *anchor, *outer; /* of workers: where they met last, and the
+                                   * outer momentum; sliced likewise */
+    pl_slices slices; /* of which moments, or outer state, are kept here */
     pl_buffer_id partials;     /* float64: of the norm, by blocks; training */
     pl_buffer_id rotary;       /* float32 [T, D]: rotary.h; or PL_NO_BUFFER */
     pl_buffer_id controls;     /* device.h's pl_controls */
@@ -130,8 +134,10 @@ void pl_gpt_layout_mend_serving(pl_gpt_layout *layout);
 void pl_gpt_layout_share(pl_gpt_layout *layout, size_t ranks, size_t rank);
 /* The same number, where a layout says nothing: 1. */
 size_t pl_gpt_ranks(const pl_gpt_layout *layout);
-/* What this process keeps of a parameter's moments. */
+/* What this process keeps of a parameter's moments: a worker all of it. */
 pl_slice pl_gpt_own(const pl_gpt *gpt, size_t slot);
+/* Workers of a run that has such: one or more; else 0. */
+size_t pl_gpt_workers(const pl_gpt_layout *layout);
 
 /* Sums of groups that an update keeps beside its gradients: log2(groups). */
 size_t pl_gpt_digits(size_t groups);

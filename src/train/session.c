@@ -15,6 +15,7 @@
 #include "store/vocabulary_check.h"
 #include "train/medium.h"
 #include "train/session_rehearse.h"
+#include "train/workers.h"
 
 #include <math.h>
 
@@ -251,6 +252,7 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
         status = pl_run_plan_check(&plan, &machine, err);
     if (status)
         return status;
+    const size_t workers = pl_gpt_workers(&plan.gpt.layout);
     machine.files = NULL; /* it was counted */
     session->machine = machine;
     session->reserve_bytes = plan.reserve_bytes;
@@ -259,7 +261,8 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
         plan.gpt.layout.dtype,
         (double)session->run.config->batch_size *
             (double)session->run.config->gradient_accumulation_steps *
-            (double)plan.gpt.shape.T);
+            (double)plan.gpt.shape.T /
+            (double)(workers ? workers : 1));
     session->run.gpt = plan.gpt;
     session->run.shape = plan.gpt.shape;
     return PL_OK;
@@ -276,7 +279,9 @@ static pl_status open_surroundings(pl_session *session,
     if (status)
         return status;
     pl_session_say_device(config, session->run.log);
-    status = pl_session_open_tokens(session, err);
+    status = pl_workers_check(config, machine, err);
+    if (!status)
+        status = pl_session_open_tokens(session, err);
     if (status)
         return status;
     if (writes)
@@ -382,6 +387,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
 /* Where the run is, for the processes that share it. */
 typedef struct place {
     uint64_t step, skipped;
+    uint64_t newest; /* checkpoint: all have to know whether one is due */
     double best_val_loss, val_loss, val_bpb;
     pl_scaler scaler;
 } place;
@@ -391,6 +397,7 @@ static pl_status share_place(pl_session *session, pl_error *err)
     pl_run *run = &session->run;
     place p = { .step = run->step,
                 .skipped = run->skipped,
+                .newest = run->outdir.newest,
                 .best_val_loss = run->best_val_loss,
                 .val_loss = run->val_loss,
                 .val_bpb = run->val_bpb,
@@ -401,6 +408,7 @@ static pl_status share_place(pl_session *session, pl_error *err)
         return status;
     run->step = p.step;
     run->skipped = p.skipped;
+    run->outdir.newest = p.newest;
     run->best_val_loss = p.best_val_loss;
     run->val_loss = p.val_loss;
     run->val_bpb = p.val_bpb;
@@ -421,7 +429,9 @@ static pl_status fill_ranks(pl_session *session, weights_source *source,
     } else {
         status = pl_ranks_serve(&session->ranks, &session->run, &ended, err);
     }
-    if (!status)
+    const int each_has_its_own = source->from == PL_BEGIN_RESUME &&
+                                 pl_gpt_workers(&session->run.gpt.layout);
+    if (!status && !each_has_its_own)
         status = pl_ranks_send_weights(&session->ranks, &session->run, err);
     return status ? status : share_place(session, err);
 }
@@ -440,6 +450,9 @@ static pl_status open_train(pl_session *session, weights_source *source,
     if (!status)
         status = session->ranks.comm ? fill_ranks(session, source, err)
                                      : fill_weights(session, source, err);
+    if (!status && pl_gpt_workers(&session->run.gpt.layout) &&
+        source->from != PL_BEGIN_RESUME)
+        status = pl_workers_begin(&session->run, err);
     if (status)
         pl_device_close(session->run.device);
     return status;

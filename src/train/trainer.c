@@ -4,6 +4,7 @@
 #include "base/exact.h"
 #include "model/schedule.h"
 #include "store/checkpoint.h"
+#include "train/diloco.h"
 #include "train/pace.h"
 #include "train/preview.h"
 #include "train/quiz.h"
@@ -147,6 +148,12 @@ static pl_status add_losses(under_way *u, size_t first, pl_error *err)
     return PL_OK;
 }
 
+/* Whether processes share every update; workers (DiLoCo) make their own. */
+static int is_shared(const pl_session *session)
+{
+    return session->ranks.comm && !pl_gpt_workers(&session->run.gpt.layout);
+}
+
 /* The losses of all processes, in the order of the update. */
 static pl_status gather_losses(under_way *u, pl_error *err)
 {
@@ -244,7 +251,9 @@ static void set_controls(const under_way *u)
     pl_controls *controls = &u->session->controls;
     set_optimizer(controls, config, session->run.step);
     controls->loss_scale = session->run.scaler.scale;
-    controls->dlogit_scale = (float)(session->run.scaler.scale / u->tokens);
+    const size_t workers = pl_gpt_workers(&session->run.gpt.layout);
+    controls->dlogit_scale = (float)(session->run.scaler.scale / u->tokens *
+                                     (double)(workers ? workers : 1));
     controls->seed = (uint32_t)config->seed;
     controls->step = (uint32_t)session->run.step;
 }
@@ -266,9 +275,11 @@ static pl_status run_batches(under_way *u, pl_error *err)
         if (!status && (i + 1) % per_group == 0)
             status = add_group(u, i / per_group, err);
     }
+    if (pl_gpt_workers(layout))
+        status = pl_diloco_vote(u->session, status, err);
     if (!status)
         status = gather_losses(u, err);
-    if (!status && u->session->ranks.comm)
+    if (!status && is_shared(session))
         status = pl_ranks_add_gradients(&u->session->ranks, &u->session->run,
                                         err);
     return status;
@@ -281,7 +292,7 @@ static pl_status measure_gradients(under_way *u, pl_error *err)
     pl_session *session = u->session;
     pl_status status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP,
                                       err);
-    if (!status && session->ranks.comm)
+    if (!status && is_shared(session))
         status = pl_ranks_share_partials(&session->ranks, &session->run, err);
     return status;
 }
@@ -291,17 +302,34 @@ static pl_status measure_gradients(under_way *u, pl_error *err)
 static pl_status apply(under_way *u, pl_outcome *outcome, pl_error *err)
 {
     pl_session *session = u->session;
-    if (!isfinite(u->sum))
+    const size_t workers = pl_gpt_workers(&session->run.gpt.layout);
+    if (!isfinite(workers ? pl_diloco_own_loss(session, u->sum) : u->sum))
         session->controls.loss_scale = (double)NAN;
     pl_status status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST,
                                       err);
     if (!status)
         status = pl_device_read(session->run.device, session->run.gpt.outcome,
                                 0, outcome, sizeof *outcome, err);
-    if (!status && session->ranks.comm)
+    if (!status && workers)
+        status = pl_diloco_any_skipped(session, &outcome->skipped, err);
+    if (!status && is_shared(session))
         status = pl_ranks_share_weights(&session->ranks, &session->run, err);
-    if (!status && session->ranks.comm) /* what it doesn't own, too */
+    if (!status && is_shared(session)) /* what it doesn't own, too */
         status = clear_gradients(session, err);
+    return status;
+}
+
+/* Workers meet after so many updates. */
+static pl_status sync_if_due(pl_session *session, pl_error *err)
+{
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    if (!pl_gpt_workers(layout) ||
+        (session->run.step + 1) % layout->sync_interval)
+        return PL_OK;
+    pl_status status = pl_diloco_sync(session, err);
+    if (!status)
+        status = clear_gradients(session, err);
+    session->is_torn = status != PL_OK;
     return status;
 }
 
@@ -325,6 +353,8 @@ static pl_status update_weights(pl_session *session,
         listener->gave_up(listener->context, &u.progress);
     if (!status)
         status = apply(&u, &outcome, err);
+    if (!status)
+        status = sync_if_due(session, err);
     if (status)
         return status;
     session->update_seconds = pl_clock_seconds() - u.pace.begin;
@@ -572,7 +602,8 @@ static pl_status run(loop *l, pl_error *err)
     for (;;) {
         progress seen = NOT_EVALUATED;
         pl_status status = PL_OK;
-        if (session->run.step % (uint64_t)config->eval_interval == 0 ||
+        if (pl_config_is_due(config, config->eval_interval,
+                             session->run.step) ||
             session->run.purpose != PL_RUN_TRAINS)
             status = evaluate(l, &seen, err);
         if (status)
@@ -647,7 +678,7 @@ static void say_if_done(const pl_session *session)
 static int ends_with_save(const loop *l, pl_status status)
 {
     const pl_config *config = l->session->run.config;
-    if (l->session->run.purpose != PL_RUN_TRAINS ||
+    if (l->session->run.purpose != PL_RUN_TRAINS || l->session->is_torn ||
         l->skipped_in_a_row >= config->max_skipped ||
         (status && status != PL_E_STOPPED &&
          l->session->run.step == l->began_step))
