@@ -98,7 +98,7 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
 {
     char why[PL_COMM_TEXT_BYTES] = "";
     pl_comm *comm = NULL;
-    const pl_comm_engine *engine;
+    const pl_comm_engine *engine = NULL;
     *out = NULL;
     pl_status status = find_engine(&engine, path, err);
     if (!status)

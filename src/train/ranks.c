@@ -140,13 +140,13 @@ static pl_status put(pl_run *run, const piece *p, const char *chunk,
     return status;
 }
 
-static pl_status drain(stream *s, const char *chunk, use use, pl_error *err)
+static pl_status drain(stream *s, const char *chunk, use how, pl_error *err)
 {
     pl_status status = PL_OK;
     size_t bytes = 0;
     piece p;
     while (!status && next(s, PL_RANKS_CHUNK_BYTES - bytes, &p)) {
-        status = use == ADDED ? add(s->run, &p, chunk + bytes, err)
+        status = how == ADDED ? add(s->run, &p, chunk + bytes, err)
                               : put(s->run, &p, chunk + bytes, err);
         bytes += p.count * p.bytes;
     }
