@@ -94,7 +94,8 @@ static bool derives_length(const pl_config *cfg)
            (cfg->max_minutes > 0.0 || cfg->depth != PL_NONE);
 }
 
-/* DiLoCo: a run ends where its workers meet, since nothing else is its model. */
+/* DiLoCo: a run ends where its workers meet, since nothing else is its model.
+ */
 static pl_status check_sync(const pl_config *cfg, pl_error *err)
 {
     const int64_t round = cfg->sync_interval, over = cfg->max_iters % round;

@@ -97,7 +97,7 @@ typedef struct pl_config {
 } pl_config;
 
 enum {
-    PL_CONFIG_MAX_BYTES = 65536, /* of a file, of an argument */
+    PL_CONFIG_MAX_BYTES = 65536,  /* of a file, of an argument */
     PL_CONFIG_MOST_WORKERS = 256, /* of DiLoCo: each has a file of its own */
 };
 

@@ -317,10 +317,9 @@ static pl_buffer_id build_one(builder *b, const weight_set *set, size_t slot,
     if (set->block > 1)
         return pl_graph_buffer(graph, name, set->class, set->matrices,
                                (count + set->block - 1) / set->block, 1);
-    return pl_graph_buffer(graph, name, set->class,
-                           param->is_2d ? set->matrices : PL_F32,
-                           count == all ? param->rows : count,
-                           count == all ? param->cols : 1);
+    return pl_graph_buffer(
+        graph, name, set->class, param->is_2d ? set->matrices : PL_F32,
+        count == all ? param->rows : count, count == all ? param->cols : 1);
 }
 
 static pl_buffer_id *build_set(builder *b, weight_set set)
@@ -352,31 +351,27 @@ static void build_sets(builder *b)
               copied = layout->copy == PL_COPY_RESIDENT &&
                        layout->dtype != PL_F32 && layout->weights == PL_F32;
 
-    gpt->weights = build_set(
-        b,
-        (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL, layout->weights, 1, 0,
-                      WHOLE });
+    gpt->weights = build_set(b, (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL,
+                                              layout->weights, 1, 0, WHOLE });
     gpt->copies = build_set(b, (weight_set){ "copy.", PL_CLASS_COPY,
                                              copied ? OF_PRODUCTS : OF_NONE,
                                              layout->dtype, 1, 0, WHOLE });
     if (!train)
         return;
-    const weight_set moment = { "m.", PL_CLASS_MOMENT,         OF_ALL,
-                                small ? PL_U8 : PL_F32, 1, 0, OWN_MOMENTS };
-    const weight_set scale = { "m.scales.",
-                               PL_CLASS_MOMENT,
-                               small ? OF_MATRICES : OF_NONE,
-                               PL_F32,
-                               PL_QUANT_BLOCK,
-                               0,
-                               OWN_MOMENTS };
+    const weight_set moment = {
+        "m.", PL_CLASS_MOMENT, OF_ALL, small ? PL_U8 : PL_F32, 1, 0, OWN_MOMENTS
+    };
+    const weight_set scale = {
+        "m.scales.", PL_CLASS_MOMENT, small ? OF_MATRICES : OF_NONE,
+        PL_F32,      PL_QUANT_BLOCK,  0,
+        OWN_MOMENTS
+    };
     weight_set second_moment = moment, second_scale = scale;
     second_moment.prefix = "v.";
     second_scale.prefix = "v.scales.";
     second_moment.adamw_only = second_scale.adamw_only = 1;
-    gpt->gradients = build_set(
-        b,
-        (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL, PL_F32, 1, 0, WHOLE });
+    gpt->gradients = build_set(b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL,
+                                                PL_F32, 1, 0, WHOLE });
     gpt->m = build_set(b, moment);
     gpt->v = build_set(b, second_moment);
     gpt->m_scales = build_set(b, scale);
@@ -482,11 +477,10 @@ pl_status pl_gpt_make_training(pl_gpt *gpt, const pl_shape *shape,
                                pl_error *err)
 {
     *gpt = (pl_gpt){ .shape = *shape, .layout = *layout };
-    return build_programs(
-        gpt,
-        1u << PL_TRAIN | 1u << PL_ADD_GROUPS | 1u << PL_UPDATE_WEIGHTS |
-            1u << PL_SYNC,
-        heap, err);
+    return build_programs(gpt,
+                          1u << PL_TRAIN | 1u << PL_ADD_GROUPS |
+                              1u << PL_UPDATE_WEIGHTS | 1u << PL_SYNC,
+                          heap, err);
 }
 
 /* Shrinks what is larger than the memory that training needs anyway. Returns

@@ -202,8 +202,8 @@ void pl_build_update(builder *b)
                  partials = gpt->slices.blocks[slots];
 
     b->program = PL_UPDATE_WEIGHTS;
-    gpt->partials = pl_build_buffer(
-        b, -1, "norm.partials", PL_CLASS_TRANSIENT, PL_F64, partials, 1);
+    gpt->partials = pl_build_buffer(b, -1, "norm.partials", PL_CLASS_TRANSIENT,
+                                    PL_F64, partials, 1);
     if (pl_gpt_ranks(&gpt->layout) > 1 && !pl_gpt_workers(&gpt->layout))
         /* others write theirs */
         pl_graph_host(b->graph, gpt->partials, PL_HOST_WRITES);
@@ -227,8 +227,8 @@ void pl_build_update(builder *b)
     pl_step_arg(step, PL_ARG_CLIP_PARTIAL, gpt->partials);
     for (size_t i = 0; i < slots; i++) {
         pl_param param = pl_param_at(b->s, i);
-        if (gpt->gradients[i] != PL_NO_BUFFER &&
-            !pl_build_is_muon(b, &param) && pl_gpt_own(gpt, i).count)
+        if (gpt->gradients[i] != PL_NO_BUFFER && !pl_build_is_muon(b, &param) &&
+            pl_gpt_own(gpt, i).count)
             adamw(b, i, &param);
     }
     muon(b);

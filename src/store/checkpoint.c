@@ -124,7 +124,8 @@ uint64_t pl_checkpoint_bytes(const pl_config *config, const pl_gpt *gpt,
     uint64_t bytes = PAGE_BYTES + PL_RUN_TEXT_BYTES + SMALL_TEXTS * PAGE_BYTES;
     bytes += tokenizer_bytes + pl_checkpoint_metrics_bytes(config).copy;
     return bytes + whole_pages(bytes_of(gpt, PL_TENSORS_MODEL)) +
-           whole_pages(bytes_of(gpt, PL_TENSORS_OPTIMIZER)) + workers_bytes(gpt);
+           whole_pages(bytes_of(gpt, PL_TENSORS_OPTIMIZER)) +
+           workers_bytes(gpt);
 }
 
 const char *pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes)

@@ -63,8 +63,8 @@ PL_MUST_CHECK pl_status pl_manifest_read(pl_manifest *manifest,
 /* How much of a checkpoint somebody needs. */
 typedef enum pl_manifest_scope {
     PL_SCOPE_SETTINGS, /* all but tensors and metrics */
-    PL_SCOPE_MODEL,    /* all but the optimizer's and other workers' tensors, and
-                        * metrics */
+    PL_SCOPE_MODEL,    /* all but metrics, and tensors of the optimizer and of
+                        * other workers */
     PL_SCOPE_ALL,
 } pl_manifest_scope;
 

@@ -113,17 +113,16 @@ static pl_status check_workers(const pl_resume *resume, const pl_run *run,
                        "--init_from=%s and another out_dir",
                        folder, run->gpt.layout.sync_interval,
                        pl_path_quoted(folder).text);
-    return pl_fail(err, PL_E_FORMAT,
-                   "%s: it is the state of %" PRIu64
-                   " workers, which made their updates apart (sync_interval), "
-                   "and here would be %" PRIu64
-                   ": nobody can go on for another. Go on with `mpirun -n "
-                   "%" PRIu64
-                   " plimsoll train --resume %s`, or start anew from "
-                   "these weights: --init_from=%s and another out_dir",
-                   folder, had, now, had,
-                   pl_path_quoted(run->config->out_dir).text,
-                   pl_path_quoted(folder).text);
+    return pl_fail(
+        err, PL_E_FORMAT,
+        "%s: it is the state of %" PRIu64
+        " workers, which made their updates apart (sync_interval), "
+        "and here would be %" PRIu64
+        ": nobody can go on for another. Go on with `mpirun -n "
+        "%" PRIu64 " plimsoll train --resume %s`, or start anew from "
+        "these weights: --init_from=%s and another out_dir",
+        folder, had, now, had, pl_path_quoted(run->config->out_dir).text,
+        pl_path_quoted(folder).text);
 }
 
 /* ---- keys that have changed ---- */

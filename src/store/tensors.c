@@ -22,10 +22,12 @@ static const struct {
 #define MOMENTS(file)                                                          \
     { file, MOMENT, "m.", offsetof(pl_gpt, m), 1, 1 },                         \
         { file, MOMENT, "v.", offsetof(pl_gpt, v), 1, 1 },                     \
-        { file, SCALES, "m.scales.", offsetof(pl_gpt, m_scales), 1,            \
-          PL_QUANT_BLOCK },                                                    \
-        { file, SCALES, "v.scales.", offsetof(pl_gpt, v_scales), 1,            \
-          PL_QUANT_BLOCK }
+        { file, SCALES,        "m.scales.", offsetof(pl_gpt, m_scales),        \
+          1,    PL_QUANT_BLOCK },                                              \
+    {                                                                          \
+        file, SCALES, "v.scales.", offsetof(pl_gpt, v_scales), 1,              \
+            PL_QUANT_BLOCK                                                     \
+    }
     { PL_TENSORS_MODEL, WEIGHTS, "", offsetof(pl_gpt, weights),
       PL_PARAM_MAX_PARTS, 1 },
     MOMENTS(PL_TENSORS_OPTIMIZER),

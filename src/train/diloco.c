@@ -47,8 +47,8 @@ pl_status pl_diloco_sync(pl_session *session, pl_error *err)
     pl_ranks *ranks = &session->ranks;
     controls->outer_rate = config->outer_learning_rate;
     controls->outer_momentum = config->outer_momentum;
-    controls->outer_share =
-        1.0 / (double)pl_gpt_workers(&session->run.gpt.layout);
+    controls->outer_share = 1.0 /
+                            (double)pl_gpt_workers(&session->run.gpt.layout);
     pl_status status = pl_session_run(session, PL_SYNC, PL_PART_LOOP, err);
     if (!status && ranks->comm)
         status = pl_ranks_add_gradients(ranks, &session->run, err);

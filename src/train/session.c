@@ -261,8 +261,7 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
         plan.gpt.layout.dtype,
         (double)session->run.config->batch_size *
             (double)session->run.config->gradient_accumulation_steps *
-            (double)plan.gpt.shape.T /
-            (double)(workers ? workers : 1));
+            (double)plan.gpt.shape.T / (double)(workers ? workers : 1));
     session->run.gpt = plan.gpt;
     session->run.shape = plan.gpt.shape;
     return PL_OK;

@@ -2,7 +2,7 @@
 #include "train/workers.h"
 
 pl_status pl_workers_check(const pl_config *config, const pl_machine *machine,
-                          pl_error *err)
+                           pl_error *err)
 {
     const long long groups = (long long)config->gradient_groups;
     if (config->sync_interval == 1 || machine->ranks || groups == 1)

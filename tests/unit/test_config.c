@@ -27,23 +27,6 @@ static void argument_refused(fixture *f, const char *argument,
         fail_msg("expected '%s' in:\n%s", part, f->err.text);
 }
 
-static void check_refused(fixture *f, const char *text, const char *part)
-{
-    f->cfg = pl_config_make_default();
-    parses(f, text);
-    assert_int_equal(pl_config_check(&f->cfg, &f->err), PL_E_CONFIG);
-    if (!strstr(f->err.text, part))
-        fail_msg("expected '%s' in:\n%s", part, f->err.text);
-}
-
-static void check_passes(fixture *f, const char *text)
-{
-    f->cfg = pl_config_make_default();
-    parses(f, text);
-    if (pl_config_check(&f->cfg, &f->err) != PL_OK)
-        fail_msg("%s: %s", text, f->err.text);
-}
-
 /* ---- the table ---- */
 
 static void the_defaults_are_nanogpt_s(void **state)
@@ -332,49 +315,6 @@ static void a_wrong_number_of_groups_says_what_would_work(void **state)
                     "batch_size = 12");
 }
 
-static void workers_end_where_they_meet(void **state)
-{
-    fixture *f = *state;
-    check_refused(f, "sync_interval = 30; max_iters = 100",
-                  "max_iters = 100 (x.py:1:21) is no multiple of sync_interval "
-                  "= 30 (x.py:1:1)");
-    check_refused(f, "sync_interval = 30; max_iters = 100",
-                  "max_iters = 120 is the next that will do");
-    check_refused(f, "sync_interval = 30; weights = 'bf16'",
-                  "set weights = 'float32'");
-    check_refused(f,
-                  "sync_interval = 30; gradient_groups = 512; "
-                  "gradient_accumulation_steps = 512",
-                  "at most 256");
-    check_passes(f, "sync_interval = 30");
-    check_passes(f, "sync_interval = 7; max_minutes = 3");
-}
-
-/* Without workers, every `interval` updates; else at the first meeting after
- * that. */
-static void what_is_due_waits_for_the_next_meeting(void **state)
-{
-    fixture *f = *state;
-    for (int64_t interval = 1; interval <= 9; interval++) {
-        f->cfg.sync_interval = 1;
-        for (uint64_t step = 0; step <= 40; step++)
-            assert_int_equal(pl_config_is_due(&f->cfg, interval, step),
-                             step % (uint64_t)interval == 0);
-        for (f->cfg.sync_interval = 2; f->cfg.sync_interval <= 9;
-             f->cfg.sync_interval++) {
-            const uint64_t round = (uint64_t)f->cfg.sync_interval;
-            int waits = 1;
-            for (uint64_t step = 0; step <= 80; step++) {
-                waits |= step % (uint64_t)interval == 0;
-                const int due = waits && step % round == 0;
-                assert_int_equal(pl_config_is_due(&f->cfg, interval, step),
-                                 due);
-                waits &= !due;
-            }
-        }
-    }
-}
-
 static void what_nanogpt_allows_is_allowed(void **state)
 {
     fixture *f = *state;
@@ -616,8 +556,6 @@ int main(void)
         TEST(what_no_run_could_do_is_refused),
         TEST(an_update_is_cut_where_batches_allow_it),
         TEST(a_wrong_number_of_groups_says_what_would_work),
-        TEST(workers_end_where_they_meet),
-        TEST(what_is_due_waits_for_the_next_meeting),
         TEST(what_nanogpt_allows_is_allowed),
         TEST(written_floats_read_back_as_the_same),
         TEST(a_written_config_reads_back_as_the_same),

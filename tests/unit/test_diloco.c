@@ -60,7 +60,7 @@ static void require_same(const float *a, const float *b, size_t count,
 static void the_outer_step_is_what_comes_out_by_hand(void **state)
 {
     static const char *const meets[] = { "--sync_interval=2", NULL },
-                      *const never[] = { "--sync_interval=6", NULL };
+                             *const never[] = { "--sync_interval=6", NULL };
     tiny_run a, b;
     size_t n;
     (void)state;
@@ -88,7 +88,7 @@ static void the_outer_step_is_what_comes_out_by_hand(void **state)
     for (size_t i = 0; i < n; i++) {
         const float d = anchor[i] - local[i], ahead = 0.9f * d,
                     step = 0.7f * (d + ahead), new = anchor[i] - step;
-        assert_true(momentum[i] == d && w[i] == new && met[i] == new);
+        assert_true(momentum[i] == d && w[i] == new &&met[i] == new);
         assert_true(g[i] == 0.0f);
     }
     free(anchor);
@@ -108,11 +108,10 @@ static void a_working_copy_follows(void **state)
     unsigned long long hashes[2];
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *const settings[] = { "--sync_interval=2",
-                                         "--dtype=bfloat16",
-                                         i ? "--working_copy=resident"
-                                           : "--working_copy=rounded",
-                                         NULL };
+        const char *const settings[] = {
+            "--sync_interval=2", "--dtype=bfloat16",
+            i ? "--working_copy=resident" : "--working_copy=rounded", NULL
+        };
         tiny_run run;
         make(&run, settings);
         tiny_run_open(&run);
@@ -137,8 +136,7 @@ static void the_outer_state_is_planned(void **state)
     for (size_t i = 0; i < gpt->graph.n_buffers; i++)
         if (gpt->graph.buffers[i].class == PL_CLASS_OUTER)
             bytes += gpt->graph.buffers[i].bytes;
-    assert_int_equal(bytes,
-                     2 * sizeof(float) * pl_param_count(&gpt->shape));
+    assert_int_equal(bytes, 2 * sizeof(float) * pl_param_count(&gpt->shape));
     assert_true(gpt->placement.class_bytes[PL_TRAIN][PL_CLASS_OUTER] >= bytes);
     tiny_run_remove(&run);
 }

@@ -98,12 +98,10 @@ static int is_state(const pl_graph *graph, size_t i)
 
 static void zeros_stay_zeros(void **state)
 {
-    static const char *const ways[] = { "--sync_interval=2",
-                                        "--sync_interval=1",
-                                        "--dtype=float16",
-                                        "--weights=bf16",
-                                        "--optimizer_state=8bit",
-                                        "--gradient_groups=2" };
+    static const char *const ways[] = {
+        "--sync_interval=2", "--sync_interval=1",      "--dtype=float16",
+        "--weights=bf16",    "--optimizer_state=8bit", "--gradient_groups=2"
+    };
     (void)state;
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
         tiny_run_set(&run, ways[way]);

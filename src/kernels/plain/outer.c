@@ -1,6 +1,6 @@
 /* outer.c: DiLoCo's outer step. */
-#include "kernels/plain/plain.h"
 #include "kernels/plain/convert.h"
+#include "kernels/plain/plain.h"
 #include "kernels/plain/share.h"
 
 static void step(const pl_outer *args, size_t begin, size_t end)

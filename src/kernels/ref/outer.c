@@ -8,8 +8,7 @@ void pl_ref_outer(const pl_outer *args, int ith, int nth)
     for (size_t i = 0; i < args->count && ith == 0; i++) {
         const float mean = args->g[i] * args->share,
                     pulled = args->anchor[i] - mean,
-                    kept = args->b[i] * args->momentum,
-                    b = kept + pulled,
+                    kept = args->b[i] * args->momentum, b = kept + pulled,
                     ahead = args->momentum * b,
                     step = args->rate * (pulled + ahead),
                     w = args->anchor[i] - step;
