@@ -13,7 +13,7 @@ set(parts
     kernels/gpu/attention_bwd.clh kernels/gpu/attention_bwd.cl
     kernels/gpu/loss.cl kernels/gpu/embed.cl
     kernels/gpu/elementwise.cl kernels/gpu/add.cl kernels/gpu/rounding.clh
-    kernels/gpu/optimizer.cl kernels/gpu/muon.cl
+    kernels/gpu/optimizer.cl kernels/gpu/muon.cl kernels/gpu/outer.cl
     kernels/gpu/tensor.clh kernels/gpu/tensor.cl
     kernels/gpu/attention_tensor.cl kernels/gpu/attention_tensor_bwd.cl)
 

@@ -20,11 +20,13 @@ typedef struct pricing {
     pl_error *err;
 } pricing;
 
-/* Tensor arithmetic can't have everything (device/products.h). */
+/* Tensor arithmetic can't have everything (device/products.h), and workers
+ * have float32 weights (config/check.c). */
 static int is_computable(const pl_config *config)
 {
     pl_device_info device;
-    return !pl_device_choose(&device, config, NULL);
+    return !pl_device_choose(&device, config, NULL) &&
+           !(config->sync_interval > 1 && config->weights == PL_WEIGHTS_BF16);
 }
 
 /* Whether the smallest plan of a config fits. */
@@ -174,6 +176,8 @@ static pl_status offer_groups(pricing *p)
     const int64_t least = p->machine->ranks ? (int64_t)p->machine->ranks : 1;
     const size_t before = p->count;
     pl_status status = PL_OK;
+    if (changed.sync_interval > 1) /* each is another worker's */
+        return PL_OK;
     while (changed.gradient_groups > least && !status && p->count == before) {
         char text[48];
         changed.gradient_groups /= 2;

@@ -206,13 +206,26 @@ static pl_status search(pl_run_plan *plan, const pl_config *config,
     return pl_fit_search(&plan->fit, shape, base, wish, rates, heap, err);
 }
 
-/* Each of the processes has as many groups of an update. */
+/* Each of the processes has as many groups of an update; workers (DiLoCo) have
+ * one each, and a plan for nobody in particular is one of them's. */
 static pl_status share(pl_gpt_layout *base, const pl_machine *machine,
                        pl_error *err)
 {
-    const size_t ranks = machine->ranks;
-    if (ranks <= 1)
+    const int of_workers = base->sync_interval > 1;
+    const size_t ranks = machine->ranks ? machine->ranks
+                         : of_workers   ? base->groups
+                                        : 1;
+    if (ranks == 1 && base->groups >= ranks && !of_workers)
         return PL_OK;
+    if (of_workers && ranks != base->groups)
+        return pl_fail(err, PL_E_CONFIG,
+                       "%zu processes were started, sync_interval = %zu and "
+                       "gradient_groups = %zu: with a sync_interval above 1 "
+                       "each group is that of one process. Start "
+                       "as many as there are groups (mpirun -n %zu), or set "
+                       "--gradient_groups=%zu for another run",
+                       ranks, base->sync_interval, base->groups, base->groups,
+                       ranks);
     if (ranks & (ranks - 1))
         return pl_fail(err, PL_E_CONFIG,
                        "%zu processes can't share an update: a power of two of "

@@ -197,7 +197,7 @@ static pl_status price_bits(pricing *p)
                      &other, sequences);
     }
     other = *layout;
-    if (!status && layout->weights == PL_F32 &&
+    if (!status && layout->weights == PL_F32 && !pl_gpt_workers(layout) &&
         (layout->dtype != PL_F16 || has_exact_products(layout))) {
         other.weights = PL_BF16;
         status = add(p, PL_KEY_weights, "'bf16'", &p->plan->gpt.shape, &other,

@@ -40,6 +40,15 @@ int64_t pl_config_update_tokens(const pl_config *cfg)
     return cfg->batch_size * cfg->gradient_accumulation_steps * cfg->block_size;
 }
 
+bool pl_config_is_due(const pl_config *cfg, int64_t interval, uint64_t step)
+{
+    const uint64_t between = (uint64_t)interval,
+                   round = (uint64_t)cfg->sync_interval;
+    if (step % round != 0)
+        return false;
+    return step == 0 || step / between > (step - round) / between;
+}
+
 static int64_t lowest_bit(int64_t value)
 {
     return value & -value;
@@ -75,6 +84,45 @@ static pl_status check_groups(const pl_config *cfg, pl_error *err)
     return refuse(cfg, PL_KEY_gradient_groups,
                   PL_KEY_gradient_accumulation_steps, "doesn't go with", works,
                   err);
+}
+
+/* Whether max_iters is still to be made of another key. */
+static bool derives_length(const pl_config *cfg)
+{
+    return !pl_config_was_set(cfg, PL_KEY_max_iters) &&
+           cfg->max_iters == pl_config_make_default().max_iters &&
+           (cfg->max_minutes > 0.0 || cfg->depth != PL_NONE);
+}
+
+/* DiLoCo: a run ends where its workers meet, since nothing else is its model.
+ */
+static pl_status check_sync(const pl_config *cfg, pl_error *err)
+{
+    const int64_t round = cfg->sync_interval, over = cfg->max_iters % round;
+    char works[WHERE_BYTES];
+    if (round == 1)
+        return PL_OK;
+    if (cfg->weights == PL_WEIGHTS_BF16)
+        return refuse(cfg, PL_KEY_sync_interval, PL_KEY_weights,
+                      "doesn't go with",
+                      "what workers have learnt is the difference of weights, "
+                      "which 16 bits don't show; set weights = 'float32'",
+                      err);
+    if (cfg->gradient_groups > PL_CONFIG_MOST_WORKERS) {
+        snprintf(works, sizeof works,
+                 "each group is a worker's, and there are at most %d",
+                 PL_CONFIG_MOST_WORKERS);
+        return refuse(cfg, PL_KEY_sync_interval, PL_KEY_gradient_groups,
+                      "doesn't go with", works, err);
+    }
+    if (over == 0 || derives_length(cfg))
+        return PL_OK;
+    snprintf(works, sizeof works,
+             "a run ends where its workers meet; max_iters = %" PRId64
+             " is the next that will do",
+             cfg->max_iters - over + round);
+    return refuse(cfg, PL_KEY_max_iters, PL_KEY_sync_interval,
+                  "is no multiple of", works, err);
 }
 
 static pl_status check_model(const pl_config *cfg, pl_error *err)
@@ -123,6 +171,8 @@ pl_status pl_config_check(const pl_config *cfg, pl_error *err)
                       PL_KEY_gradient_accumulation_steps, "times",
                       "an update has at most 2147483647 sequences", err);
     pl_status groups = check_groups(cfg, err);
+    if (!groups)
+        groups = check_sync(cfg, err);
     if (groups)
         return groups;
     if (too_many(eval_batch_size, cfg->eval_iters))

@@ -96,7 +96,10 @@ typedef struct pl_config {
     uint64_t kept_arithmetic;
 } pl_config;
 
-enum { PL_CONFIG_MAX_BYTES = 65536 }; /* of a file, of an argument */
+enum {
+    PL_CONFIG_MAX_BYTES = 65536,  /* of a file, of an argument */
+    PL_CONFIG_MOST_WORKERS = 256, /* of DiLoCo: each has a file of its own */
+};
 
 /* Every key at its default. */
 pl_config pl_config_make_default(void);
@@ -140,6 +143,11 @@ PL_MUST_CHECK pl_status pl_config_check(const pl_config *cfg, pl_error *err);
 
 /* Tokens of an update. */
 int64_t pl_config_update_tokens(const pl_config *cfg);
+
+/* Whether what is done every `interval` updates is done after `step` of them:
+ * where several workers meet every sync_interval updates (DiLoCo) there is one
+ * model only then, and it is done the first time after it was due. */
+bool pl_config_is_due(const pl_config *cfg, int64_t interval, uint64_t step);
 
 /* The largest gradient_groups that the update can be cut into, a power of two;
  * every smaller one will do, too. A group is whole batches, or an equal part of

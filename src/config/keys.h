@@ -299,6 +299,16 @@ X(FLOAT, muon_momentum, 0.95, 0, 1, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,          \
   "decay rate of Muon's running mean of the gradients")                        \
 X(FLOAT, muon_weight_decay, 0.1, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN,           \
   OPTIMIZER, "Muon's weight decay, which its learning rate multiplies")        \
+X(INT, sync_interval, 1, 1, PL_MAX_STEPS, TENSORS, PL_FOR_TRAIN, OPTIMIZER,    \
+  "1: processes that share a run share every update, exactly. More: DiLoCo, "  \
+  "another algorithm for slow networks: each of gradient_groups processes "    \
+  "makes so many updates with its own group of sequences and its own "         \
+  "optimizer before all of them meet (docs/ranks.md)")                         \
+X(FLOAT, outer_learning_rate, 0.7, 0, HUGE_VAL, NUMBERS, PL_FOR_TRAIN,         \
+  OPTIMIZER, "where they meet: how far the weights that they began with go "   \
+  "towards, or past, the mean of what each has come to")                       \
+X(FLOAT, outer_momentum, 0.9, 0, 1, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,          \
+  "Nesterov's momentum of these steps")                                        \
 X(FLAG, decay_lr, true, 0, 0, NUMBERS, PL_FOR_TRAIN, OPTIMIZER,                \
   "the learning rates follow `schedule`; False: they are constant, without "   \
   "a warm-up")                                                                 \

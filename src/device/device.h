@@ -25,6 +25,8 @@ typedef struct pl_controls {
     double learning_rate, beta1, beta2, eps, weight_decay;
     double correction1, correction2; /* 1 - beta^t */
     double muon_rate, muon_momentum, muon_decay;
+    double outer_rate, outer_momentum;
+    double outer_share;   /* one over the number of workers */
     double loss_scale;    /* a power of two: gradients carry it */
     float grad_clip;      /* 0: no clipping */
     float dlogit_scale;   /* loss_scale / tokens of the update */
@@ -59,6 +61,9 @@ _Static_assert(sizeof(pl_outcome) == PL_OUTCOME_BYTES, "ops.h says its size");
         .correction2 = 1.0,                                                    \
         .muon_rate = 1e-6,                                                     \
         .muon_momentum = 0.95,                                                 \
+        .outer_rate = 0.7,                                                     \
+        .outer_momentum = 0.9,                                                 \
+        .outer_share = 1.0,                                                    \
         .loss_scale = 1.0,                                                     \
         .grad_clip = 1.0f,                                                     \
         .dlogit_scale = 1e-3f,                                                 \

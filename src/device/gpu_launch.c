@@ -374,3 +374,18 @@ void pl_gpu_muon_apply(pl_gpu_stream *stream, const pl_muon_apply *args)
     };
     launch(stream, PL_GPU_muon_apply, ceil_div(args->count, 256), 1, &g);
 }
+
+void pl_gpu_outer(pl_gpu_stream *stream, const pl_outer *args)
+{
+    const gpu_outer g = { .w = address(args->w),
+                          .g = address(args->g),
+                          .anchor = address(args->anchor),
+                          .b = address(args->b),
+                          .copy = address(args->copy),
+                          .count = args->count,
+                          .share = args->share,
+                          .momentum = args->momentum,
+                          .rate = args->rate,
+                          .copy_storage = (uint32_t)args->copy_storage };
+    launch(stream, PL_GPU_outer, ceil_div(args->count, 256), 1, &g);
+}

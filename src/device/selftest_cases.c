@@ -498,6 +498,21 @@ static void adamw_small(side *t)
     t->calls->adamw(t->worker, &a);
 }
 
+static void outer(side *t)
+{
+    const pl_outer a = { .w = floats(t, 1000, ZERO),
+                         .g = floats(t, 1000, MILD),
+                         .anchor = floats(t, 1000, MILD),
+                         .b = floats(t, 1000, MILD),
+                         .count = 1000,
+                         .share = 0.25f,
+                         .momentum = 0.9f,
+                         .rate = 0.7f,
+                         .copy = take(t, 1000, PL_STORE_F16, ZERO),
+                         .copy_storage = PL_STORE_F16 };
+    t->calls->outer(t->worker, &a);
+}
+
 const pl_selftest_row pl_selftest_rows[] = {
     { "gemm", "large", large_nn, 1, 1 },
     { "gemm", "large, A transposed", large_tn, 1, 1 },
@@ -563,6 +578,7 @@ const pl_selftest_row pl_selftest_rows[] = {
     { "muon_poly", "", pl_selftest_muon_poly, 1, 0 },
     { "muon_apply", "", pl_selftest_muon_apply, 0, 0 },
     { "muon_apply", "bf16 weights", pl_selftest_muon_apply_small, 0, 0 },
+    { "outer", "", outer, 0, 0 },
 };
 const size_t pl_selftest_row_count = sizeof pl_selftest_rows /
                                      sizeof pl_selftest_rows[0];

@@ -514,6 +514,8 @@ static void (*const runs[PL_OP_COUNT])(cx *, const pl_step *) = {
     [PL_OP_MUON_APPLY] = pl_steps_muon_apply,
     [PL_OP_ADD] = pl_steps_add,
     [PL_OP_MOVE] = pl_steps_move,
+    [PL_OP_COPY] = pl_steps_copy,
+    [PL_OP_OUTER] = pl_steps_outer,
     [PL_OP_FETCH] = run_fetch,
 };
 

@@ -93,3 +93,31 @@ void pl_steps_move(cx *c, const pl_step *s)
                   arg(c, s, PL_ARG_MOVE_G), s->rows };
     c->calls->move(c->worker, &a);
 }
+
+void pl_steps_copy(cx *c, const pl_step *s)
+{
+    pl_copy a = { .y = arg(c, s, PL_ARG_COPY_Y),
+                  .x = arg(c, s, PL_ARG_COPY_X),
+                  .rows = s->rows,
+                  .C = s->cols,
+                  .y_row = s->cols,
+                  .x_row = s->cols };
+    c->calls->copy(c->worker, &a);
+}
+
+void pl_steps_outer(cx *c, const pl_step *s)
+{
+    const pl_controls *controls = controls_of(c);
+    pl_outer a = { .w = arg_from(c, s, PL_ARG_OUTER_W, s->first),
+                   .g = arg_from(c, s, PL_ARG_OUTER_G, s->first),
+                   .anchor = arg(c, s, PL_ARG_OUTER_ANCHOR),
+                   .b = arg(c, s, PL_ARG_OUTER_B),
+                   .count = s->rows,
+                   .share = (float)controls->outer_share,
+                   .momentum = (float)controls->outer_momentum,
+                   .rate = (float)controls->outer_rate,
+                   .copy = arg_from(c, s, PL_ARG_OUTER_COPY, s->first) };
+    if (a.copy)
+        a.copy_storage = storage_of(c, s, PL_ARG_OUTER_COPY);
+    c->calls->outer(c->worker, &a);
+}

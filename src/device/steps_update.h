@@ -11,6 +11,8 @@ void pl_steps_move(const pl_steps_context *c, const pl_step *s);
 void pl_steps_sumsq(const pl_steps_context *c, const pl_step *s);
 void pl_steps_clip(const pl_steps_context *c, const pl_step *s);
 void pl_steps_adamw(const pl_steps_context *c, const pl_step *s);
+void pl_steps_copy(const pl_steps_context *c, const pl_step *s);
+void pl_steps_outer(const pl_steps_context *c, const pl_step *s);
 
 /* ---- steps_muon.c ---- */
 

@@ -480,7 +480,8 @@ typedef struct pl_loss_sum {
     X(muon_norm)                                                               \
     X(muon_part)                                                               \
     X(muon_poly)                                                               \
-    X(muon_apply)
+    X(muon_apply)                                                              \
+    X(outer)
 
 typedef struct pl_kernels {
     const char

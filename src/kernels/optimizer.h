@@ -174,4 +174,22 @@ typedef struct pl_muon_apply {
     uint32_t seed, step, tensor;
 } pl_muon_apply;
 
+/* ---- DiLoCo's outer step ---- */
+
+/* Where the workers of a run meet (docs/ranks.md): the mean of their weights
+ * pulls those that all of them began with, the anchor, by Nesterov's momentum
+ * as PyTorch's SGD has it. g is the sum of the workers' weights:
+ *   d = anchor - g * share;  b = b * momentum + d
+ *   w = anchor - rate * (d + momentum * b);  anchor = w;  g = 0
+ * float32, no operation fused, the constants rounded once; share is one over
+ * the number of workers, a power of two. Copies are as AdamW's. Nothing
+ * overlaps, and elements are independent. */
+typedef struct pl_outer {
+    float *w, *g, *anchor, *b;
+    size_t count;
+    float share, momentum, rate;
+    uint16_t *copy;          /* w as the products read it, or NULL */
+    pl_storage copy_storage; /* one of 16 bits */
+} pl_outer;
+
 #endif

@@ -42,6 +42,7 @@ static double bytes_of_unit(pl_op op)
     case PL_OP_MUON_APPLY:
         return 16.0;
     case PL_OP_ADAMW:
+    case PL_OP_OUTER:
         return 28.0;
     case PL_OP_SUMSQ:
     case PL_OP_MUON_SUMSQ:
@@ -155,6 +156,16 @@ double pl_cost_carries(const pl_gpt *gpt)
     return groups > 1 ? (double)(groups - 1) : 0.0;
 }
 
+/* Its share in an update. */
+static double sync_seconds(const pl_gpt *gpt, const pl_rates *rates)
+{
+    const pl_program *sync = &gpt->graph.programs[PL_SYNC];
+    if (sync->n_steps == 0)
+        return 0.0;
+    return steps_seconds(sync, rates, 0, sync->n_steps) /
+           (double)gpt->layout.sync_interval;
+}
+
 double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates)
 {
     const pl_program *train = &gpt->graph.programs[PL_TRAIN];
@@ -167,7 +178,8 @@ double pl_cost_update(const pl_gpt *gpt, const pl_rates *rates)
     return (double)gpt->layout.batches * batch +
            pl_cost_carries(gpt) *
                steps_seconds(groups, rates, 0, groups->n_steps) +
-           steps_seconds(update, rates, 0, update->n_steps);
+           steps_seconds(update, rates, 0, update->n_steps) +
+           sync_seconds(gpt, rates);
 }
 
 void pl_cost_observe(pl_observed *seen, const pl_gpt *gpt,

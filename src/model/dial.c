@@ -166,19 +166,26 @@ static pl_status set_rates(pl_config *config, pl_config_source from,
     return status;
 }
 
-static int64_t between_evaluations(int64_t updates)
+/* Whole rounds of workers, of which each is an update where there are none. */
+static int64_t in_rounds(const pl_config *config, int64_t updates)
 {
-    const int64_t between = updates / (PL_DIAL_EVALUATIONS - 1);
-    return between > 0 ? between : 1;
+    const int64_t round = config->sync_interval;
+    return updates > round ? updates - updates % round : round;
+}
+
+static int64_t between_evaluations(const pl_config *config, int64_t updates)
+{
+    return in_rounds(config, updates / (PL_DIAL_EVALUATIONS - 1));
 }
 
 pl_status pl_dial_set_length(pl_config *config, int64_t updates,
                              pl_config_source from, pl_error *err)
 {
     if (!pl_config_was_set(config, PL_KEY_eval_interval)) /* also at the end */
-        updates -= updates % between_evaluations(updates);
-    pl_status status = propose(config, PL_KEY_max_iters, pl_value_int(updates),
-                               from, err);
+        updates -= updates % between_evaluations(config, updates);
+    pl_status status = propose(config, PL_KEY_max_iters,
+                               pl_value_int(in_rounds(config, updates)), from,
+                               err);
     const int64_t length = config->max_iters > 0 ? config->max_iters : 1,
                   warmup = length / 10 < MOST_WARMUP ? length / 10
                                                      : MOST_WARMUP;
@@ -190,7 +197,8 @@ pl_status pl_dial_set_length(pl_config *config, int64_t updates,
                          from, err);
     if (!status)
         status = propose(config, PL_KEY_eval_interval,
-                         pl_value_int(between_evaluations(length)), from, err);
+                         pl_value_int(between_evaluations(config, length)),
+                         from, err);
     return status;
 }
 

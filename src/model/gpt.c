@@ -242,8 +242,9 @@ static void build_sample(builder *b)
 static void build_save(builder *b)
 {
     pl_gpt *gpt = b->gpt;
-    pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v, gpt->m_scales,
-                                   gpt->v_scales };
+    pl_buffer_id *const sets[] = { gpt->weights,  gpt->m,        gpt->v,
+                                   gpt->m_scales, gpt->v_scales, gpt->anchor,
+                                   gpt->outer };
 
     b->program = PL_SAVE;
     gpt->slice = pl_build_buffer(b, -1, "slice", PL_CLASS_TRANSIENT, PL_U8,
@@ -271,7 +272,7 @@ typedef struct weight_set {
     pl_dtype matrices; /* vectors are float32 */
     size_t block;
     int adamw_only; /* not of matrices that are Muon's */
-    int is_sliced;  /* only what this process keeps */
+    enum { WHOLE, OWN_MOMENTS, OWN_OUTER } part; /* what is kept here of it */
 } weight_set;
 
 static int covers(const weight_set *set, const pl_param *param,
@@ -296,9 +297,13 @@ static pl_buffer_id build_one(builder *b, const weight_set *set, size_t slot,
     pl_graph *graph = b->graph;
     char text[PL_PARAM_NAME_BYTES + 16];
     const char *name = NULL;
-    const pl_slice own = pl_gpt_own(b->gpt, slot);
     const size_t all = param->rows * param->cols,
-                 count = set->is_sliced ? own.count : all;
+                 count = set->part == WHOLE ? all
+                         : set->part == OWN_MOMENTS
+                             ? pl_gpt_own(b->gpt, slot).count
+                             : pl_slices_at(&b->gpt->slices, slot,
+                                            b->gpt->layout.rank)
+                                   .count;
 
     if (count == 0)
         return PL_BUFFER_ELSEWHERE;
@@ -347,32 +352,40 @@ static void build_sets(builder *b)
                        layout->dtype != PL_F32 && layout->weights == PL_F32;
 
     gpt->weights = build_set(b, (weight_set){ "", PL_CLASS_WEIGHT, OF_ALL,
-                                              layout->weights, 1, 0, 0 });
+                                              layout->weights, 1, 0, WHOLE });
     gpt->copies = build_set(b, (weight_set){ "copy.", PL_CLASS_COPY,
                                              copied ? OF_PRODUCTS : OF_NONE,
-                                             layout->dtype, 1, 0, 0 });
+                                             layout->dtype, 1, 0, WHOLE });
     if (!train)
         return;
     const weight_set moment = {
-        "m.", PL_CLASS_MOMENT, OF_ALL, small ? PL_U8 : PL_F32, 1, 0, 1
+        "m.", PL_CLASS_MOMENT, OF_ALL, small ? PL_U8 : PL_F32, 1, 0, OWN_MOMENTS
     };
-    const weight_set scale = { "m.scales.",
-                               PL_CLASS_MOMENT,
-                               small ? OF_MATRICES : OF_NONE,
-                               PL_F32,
-                               PL_QUANT_BLOCK,
-                               0,
-                               1 };
+    const weight_set scale = {
+        "m.scales.", PL_CLASS_MOMENT, small ? OF_MATRICES : OF_NONE,
+        PL_F32,      PL_QUANT_BLOCK,  0,
+        OWN_MOMENTS
+    };
     weight_set second_moment = moment, second_scale = scale;
     second_moment.prefix = "v.";
     second_scale.prefix = "v.scales.";
     second_moment.adamw_only = second_scale.adamw_only = 1;
-    gpt->gradients = build_set(
-        b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL, PL_F32, 1, 0, 0 });
+    gpt->gradients = build_set(b, (weight_set){ "g.", PL_CLASS_GRADIENT, OF_ALL,
+                                                PL_F32, 1, 0, WHOLE });
     gpt->m = build_set(b, moment);
     gpt->v = build_set(b, second_moment);
     gpt->m_scales = build_set(b, scale);
     gpt->v_scales = build_set(b, second_scale);
+    weight_set outer = { "anchor.",
+                         PL_CLASS_OUTER,
+                         pl_gpt_workers(layout) ? OF_ALL : OF_NONE,
+                         PL_F32,
+                         1,
+                         0,
+                         OWN_OUTER };
+    gpt->anchor = build_set(b, outer);
+    outer.prefix = "outer.";
+    gpt->outer = build_set(b, outer);
 }
 
 /* Cosines and sines, where positions are rotations. */
@@ -415,7 +428,9 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
 
     pl_graph_begin(&gpt->graph, heap);
     gpt->graph.status = pl_slices_make(
-        &gpt->slices, &gpt->shape, gpt->layout.optimizer,
+        &gpt->slices, &gpt->shape,
+        pl_gpt_workers(&gpt->layout) ? PL_OPTIMIZER_ADAMW /* none is whole */
+                                     : gpt->layout.optimizer,
         pl_gpt_ranks(&gpt->layout), heap, &gpt->graph.error);
     if (gpt->graph.status)
         return pl_fail(err, gpt->graph.status, "%s", gpt->graph.error.text);
@@ -431,9 +446,9 @@ static pl_status build_programs(pl_gpt *gpt, unsigned wanted, pl_heap *heap,
     build_packing(&b);
     build_rotary(&b);
     void (*const programs[])(builder *) = { build_train,     pl_build_groups,
-                                            pl_build_update, build_eval,
-                                            build_sample,    build_save,
-                                            pl_build_serve };
+                                            pl_build_update, pl_build_sync,
+                                            build_eval,      build_sample,
+                                            build_save,      pl_build_serve };
     for (int i = 0; i < PL_PROGRAM_COUNT && !gpt->graph.status; i++)
         if (wanted >> i & 1) {
             builder fresh = b;
@@ -462,9 +477,10 @@ pl_status pl_gpt_make_training(pl_gpt *gpt, const pl_shape *shape,
                                pl_error *err)
 {
     *gpt = (pl_gpt){ .shape = *shape, .layout = *layout };
-    return build_programs(
-        gpt, 1u << PL_TRAIN | 1u << PL_ADD_GROUPS | 1u << PL_UPDATE_WEIGHTS,
-        heap, err);
+    return build_programs(gpt,
+                          1u << PL_TRAIN | 1u << PL_ADD_GROUPS |
+                              1u << PL_UPDATE_WEIGHTS | 1u << PL_SYNC,
+                          heap, err);
 }
 
 /* Shrinks what is larger than the memory that training needs anyway. Returns

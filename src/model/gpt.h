@@ -44,21 +44,23 @@ enum { PL_GPT_MAX_CHUNKS = 1024 };
  * the optimizer. */
 typedef struct pl_gpt_layout {
     pl_gpt_purpose purpose;
-    size_t batch;      /* sequences of one batch, or of a group within one */
-    size_t batches;    /* such, in an update */
-    size_t groups;     /* whose gradients are added pairwise: a power of two,
-                        * of `batches` at most */
-    size_t ranks;      /* processes that share an update, each with `batches`
-                        * and `groups` of its own; 0: one */
-    size_t rank;       /* which of them this is */
-    size_t micro;      /* the micro-batch: sequences computed at once */
-    size_t train_T;    /* tokens of a training sequence; 0: shape's T */
-    size_t eval_T;     /* tokens of an evaluation sequence */
-    size_t eval_micro; /* sequences evaluated at once */
-    size_t chunk_rows; /* rows whose logits exist at once */
-    size_t mlp_rows;   /* rows whose MLP exists at once, where it isn't kept;
-                        * 0: all */
-    size_t prefill;    /* prompt tokens decoded at once */
+    size_t batch;         /* sequences of one batch, or of a group within one */
+    size_t batches;       /* such, in an update */
+    size_t groups;        /* whose gradients are added pairwise: a power of two,
+                           * of `batches` at most */
+    size_t ranks;         /* processes that share an update, each with `batches`
+                           * and `groups` of its own; 0: one */
+    size_t rank;          /* which of them this is */
+    size_t sync_interval; /* above 1 they don't share updates, but are workers
+                           * that meet after so many of their own (DiLoCo) */
+    size_t micro;         /* the micro-batch: sequences computed at once */
+    size_t train_T;       /* tokens of a training sequence; 0: shape's T */
+    size_t eval_T;        /* tokens of an evaluation sequence */
+    size_t eval_micro;    /* sequences evaluated at once */
+    size_t chunk_rows;    /* rows whose logits exist at once */
+    size_t mlp_rows;      /* rows whose MLP exists at once, where it isn't kept;
+                           * 0: all */
+    size_t prefill;       /* prompt tokens decoded at once */
     pl_gpt_cache cache;
     size_t slots;          /* serving: sequences with a cache of their own */
     size_t logit_rows;     /* and rows whose logits exist at once, `slots` at
@@ -90,12 +92,14 @@ typedef struct pl_gpt {
      * first element of their slice */
     pl_buffer_id *weights, *gradients, *m, *v; /* v: AdamW's alone */
     pl_buffer_id *m_scales, *v_scales;         /* of moments in 8 bits */
-    pl_buffer_id *copies;      /* of weights that products read */
-    pl_slices slices;          /* of which moments are kept here */
-    pl_buffer_id partials;     /* float64: of the norm, by blocks; training */
-    pl_buffer_id rotary;       /* float32 [T, D]: rotary.h; or PL_NO_BUFFER */
-    pl_buffer_id controls;     /* device.h's pl_controls */
-    pl_buffer_id outcome;      /* and pl_outcome; training only */
+    pl_buffer_id *copies;         /* of weights that products read */
+    pl_buffer_id *anchor, *outer; /* of workers: where they met last, and the
+                                   * outer momentum; sliced likewise */
+    pl_slices slices;      /* of which moments, or outer state, are kept here */
+    pl_buffer_id partials; /* float64: of the norm, by blocks; training */
+    pl_buffer_id rotary;   /* float32 [T, D]: rotary.h; or PL_NO_BUFFER */
+    pl_buffer_id controls; /* device.h's pl_controls */
+    pl_buffer_id outcome;  /* and pl_outcome; training only */
     pl_buffer_id train_tokens; /* int32 [batch, train_T + 1] */
     pl_buffer_id train_sums;   /* float64 [batch]: loss summed per sequence */
     pl_buffer_id eval_tokens, eval_sums; /* [eval_micro] likewise */
@@ -130,8 +134,10 @@ void pl_gpt_layout_mend_serving(pl_gpt_layout *layout);
 void pl_gpt_layout_share(pl_gpt_layout *layout, size_t ranks, size_t rank);
 /* The same number, where a layout says nothing: 1. */
 size_t pl_gpt_ranks(const pl_gpt_layout *layout);
-/* What this process keeps of a parameter's moments. */
+/* What this process keeps of a parameter's moments: a worker all of it. */
 pl_slice pl_gpt_own(const pl_gpt *gpt, size_t slot);
+/* Workers of a run that has such: one or more; else 0. */
+size_t pl_gpt_workers(const pl_gpt_layout *layout);
 
 /* Sums of groups that an update keeps beside its gradients: log2(groups). */
 size_t pl_gpt_digits(size_t groups);

@@ -211,6 +211,7 @@ void pl_build_groups(builder *b);
 int pl_build_is_muon(const builder *b, const pl_param *param);
 /* The program that turns gradients into the next weights. */
 void pl_build_update(builder *b);
+void pl_build_sync(builder *b);
 
 /* ---- gpt_norm.c ---- */
 

@@ -35,9 +35,17 @@ size_t pl_gpt_ranks(const pl_gpt_layout *layout)
     return layout->ranks ? layout->ranks : 1;
 }
 
+size_t pl_gpt_workers(const pl_gpt_layout *layout)
+{
+    return layout->sync_interval > 1 ? pl_gpt_ranks(layout) : 0;
+}
+
 pl_slice pl_gpt_own(const pl_gpt *gpt, size_t slot)
 {
-    return pl_slices_at(&gpt->slices, slot, gpt->layout.rank);
+    const pl_slices *slices = &gpt->slices;
+    if (pl_gpt_workers(&gpt->layout))
+        return (pl_slice){ 0, slices->begins[slot + 1] - slices->begins[slot] };
+    return pl_slices_at(slices, slot, gpt->layout.rank);
 }
 
 /* g = sums[digit] + g, or sums[digit] = g and g = 0. */

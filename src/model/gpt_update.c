@@ -209,7 +209,8 @@ void pl_build_update(builder *b)
     b->program = PL_UPDATE_WEIGHTS;
     gpt->partials = pl_build_buffer(b, -1, "norm.partials", PL_CLASS_TRANSIENT,
                                     PL_F64, partials, 1);
-    if (pl_gpt_ranks(&gpt->layout) > 1) /* others write theirs */
+    if (pl_gpt_ranks(&gpt->layout) > 1 && !pl_gpt_workers(&gpt->layout))
+        /* others write theirs */
         pl_graph_host(b->graph, gpt->partials, PL_HOST_WRITES);
     b->graph->programs[PL_UPDATE_WEIGHTS].loop_steps = SIZE_MAX;
     for (size_t i = 0; i < slots; i++) {
@@ -220,9 +221,8 @@ void pl_build_update(builder *b)
                                       pl_param_at(b->s, i).layer);
         step->first = own.first;
         step->rows = own.count;
-        pl_step_rows(
-            step, PL_ARG_SUMSQ_PARTIAL, gpt->partials,
-            pl_slices_partials(&gpt->slices, i, gpt->layout.rank).first);
+        pl_step_rows(step, PL_ARG_SUMSQ_PARTIAL, gpt->partials,
+                     gpt->slices.blocks[i] + own.first / PL_SUMSQ_BLOCK);
         pl_step_arg(step, PL_ARG_SUMSQ_G, gpt->gradients[i]);
     }
     pl_graph_end_loop(b->graph, PL_UPDATE_WEIGHTS);

@@ -116,6 +116,7 @@ pl_status pl_gpt_layout_make(pl_gpt_layout *layout, const pl_shape *shape,
         .batch = batch,
         .batches = sequences / batch,
         .groups = groups,
+        .sync_interval = (size_t)config->sync_interval,
         .micro = batch,
         .eval_T = eval_T,
         /* more rows than training's would only have to be shrunk again */

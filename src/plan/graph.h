@@ -23,6 +23,7 @@
     X(PL_CLASS_COPY, "working copy", 1)                                        \
     X(PL_CLASS_GRADIENT, "gradients", 1)                                       \
     X(PL_CLASS_MOMENT, "moments", 1)                                           \
+    X(PL_CLASS_OUTER, "outer state", 1)                                        \
     X(PL_CLASS_CONTROL, "control", 1)                                          \
     X(PL_CLASS_PACKING, "packing", 1)                                          \
     X(PL_CLASS_ROTARY, "rotary table", 1)                                      \
@@ -75,6 +76,7 @@ typedef struct pl_buffer {
     X(PL_TRAIN, "train")                                                       \
     X(PL_ADD_GROUPS, "groups")                                                 \
     X(PL_UPDATE_WEIGHTS, "update")                                             \
+    X(PL_SYNC, "sync")                                                         \
     X(PL_EVAL, "eval")                                                         \
     X(PL_SAMPLE, "sample")                                                     \
     X(PL_SAVE, "save")                                                         \

@@ -162,6 +162,8 @@ enum { PL_OUTCOME_BYTES = 12 };
       1.0e9)                                                                   \
     X(ADD, "add", PL_ROWS, 0, rows, 1.0e9)                                     \
     X(MOVE, "move", PL_ROWS, 0, rows, 1.0e9)                                   \
+    X(COPY, "copy", PL_ROWS | PL_COLS, 0, rows * cols, 1.0e9)                  \
+    X(OUTER, "outer", PL_ROWS | PL_FIRST, 0, rows, 0.7e9)                      \
     X(FETCH, "fetch", 0, 0, 0.0, 0.0)
 
 /* The arguments of each op, in order:
@@ -441,6 +443,19 @@ enum { PL_OUTCOME_BYTES = 12 };
 #define PL_ARGS_MOVE(A)                                                        \
     A(MOVE, SUMS, "sums", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)               \
     A(MOVE, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)
+
+#define PL_ARGS_COPY(A)                                                        \
+    A(COPY, Y, "y", PL_WRITE, PL_NEEDED, PL_IS_F32, (rows * cols))             \
+    A(COPY, X, "x", PL_READ, PL_NEEDED, PL_IS_F32, (rows * cols))
+
+/* Elements from `first` on of weights and the sum of all workers'; anchor and
+ * momentum begin with that one. */
+#define PL_ARGS_OUTER(A)                                                       \
+    A(OUTER, W, "w", PL_UPDATE, PL_NEEDED, PL_IS_F32, first + rows)            \
+    A(OUTER, G, "g", PL_UPDATE, PL_NEEDED, PL_IS_F32, first + rows)            \
+    A(OUTER, ANCHOR, "anchor", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)          \
+    A(OUTER, B, "b", PL_UPDATE, PL_NEEDED, PL_IS_F32, rows)                    \
+    A(OUTER, COPY, "copy", PL_WRITE, PL_OPTIONAL, PL_IS_HALF, first + rows)
 
 /* What the host reads after the program, or between its steps. */
 #define PL_ARGS_FETCH(A)                                                       \

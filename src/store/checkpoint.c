@@ -32,6 +32,7 @@ typedef struct kept {
     const pl_gpt *gpt;
     const pl_run *run; /* NULL: only sizes are asked for */
     pl_tensors_file file;
+    size_t worker; /* of PL_TENSORS_WORKER; else 0 */
 } kept;
 
 static void describe(void *context, size_t i, pl_tensor_info *info)
@@ -45,6 +46,7 @@ static pl_status read_tensor(void *context, size_t i, size_t at, void *out,
 {
     const kept *k = context;
     pl_tensors_row row = pl_tensors_at(k->gpt, k->file, i);
+    row.worker = k->worker;
     const size_t each = pl_tensor_dtype_bytes(row.info.dtype);
     const pl_run_others *others = k->run->others;
     if (others && !row.is_weight)
@@ -69,7 +71,7 @@ static pl_tensor_source source_of(kept *k)
 
 static uint64_t bytes_of(const pl_gpt *gpt, pl_tensors_file file)
 {
-    kept k = { gpt, NULL, file };
+    kept k = { gpt, NULL, file, 0 };
     pl_tensor_source source = source_of(&k);
     return pl_safetensors_size(&source);
 }
@@ -104,6 +106,17 @@ uint64_t pl_checkpoint_tokenizer_bytes(const pl_tokenizer_text *file,
     return whole_pages(file->bytes) + whole_pages(hf->bytes);
 }
 
+/* Their files, and the manifest's lines about them. */
+static uint64_t workers_bytes(const pl_gpt *gpt)
+{
+    enum { LINE_BYTES = 128 };
+    const size_t workers = pl_gpt_workers(&gpt->layout);
+    if (workers < 2)
+        return 0;
+    return (workers - 1) * whole_pages(bytes_of(gpt, PL_TENSORS_WORKER)) +
+           whole_pages(workers * LINE_BYTES);
+}
+
 uint64_t pl_checkpoint_bytes(const pl_config *config, const pl_gpt *gpt,
                              uint64_t tokenizer_bytes)
 {
@@ -111,14 +124,22 @@ uint64_t pl_checkpoint_bytes(const pl_config *config, const pl_gpt *gpt,
     uint64_t bytes = PAGE_BYTES + PL_RUN_TEXT_BYTES + SMALL_TEXTS * PAGE_BYTES;
     bytes += tokenizer_bytes + pl_checkpoint_metrics_bytes(config).copy;
     return bytes + whole_pages(bytes_of(gpt, PL_TENSORS_MODEL)) +
-           whole_pages(bytes_of(gpt, PL_TENSORS_OPTIMIZER));
+           whole_pages(bytes_of(gpt, PL_TENSORS_OPTIMIZER)) +
+           workers_bytes(gpt);
 }
 
 const char *pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes)
 {
     const uint64_t model = bytes_of(gpt, PL_TENSORS_MODEL);
     const uint64_t optimizer = bytes_of(gpt, PL_TENSORS_OPTIMIZER);
+    const uint64_t worker = pl_gpt_workers(&gpt->layout) > 1
+                                ? bytes_of(gpt, PL_TENSORS_WORKER)
+                                : 0;
     *bytes = model > optimizer ? model : optimizer;
+    if (worker > *bytes) {
+        *bytes = worker;
+        return "worker-00001.safetensors";
+    }
     return model > optimizer ? model_name : optimizer_name;
 }
 
@@ -132,10 +153,11 @@ typedef struct writing {
 } writing;
 
 static pl_status write_tensors(writing *w, const char *name,
-                               pl_tensors_file file, pl_error *err)
+                               pl_tensors_file file, size_t worker,
+                               pl_error *err)
 {
     pl_run *run = w->run;
-    kept k = { &run->gpt, run, file };
+    kept k = { &run->gpt, run, file, worker };
     pl_tensor_source source = source_of(&k);
     char path[PL_PATH_BYTES];
     pl_hash hash;
@@ -231,9 +253,12 @@ static pl_status write_all(writing *w, pl_error *err)
 {
     char path[PL_PATH_BYTES];
     size_t bytes;
-    pl_status status = write_tensors(w, model_name, PL_TENSORS_MODEL, err);
+    pl_status status = write_tensors(w, model_name, PL_TENSORS_MODEL, 0, err);
     if (!status)
-        status = write_tensors(w, optimizer_name, PL_TENSORS_OPTIMIZER, err);
+        status = write_tensors(w, optimizer_name, PL_TENSORS_OPTIMIZER, 0, err);
+    for (size_t i = 1; i < pl_gpt_workers(&w->run->gpt.layout) && !status; i++)
+        status = write_tensors(w, pl_worker_file_name(i).text,
+                               PL_TENSORS_WORKER, i, err);
     if (!status)
         status = write_texts(w, err);
     if (!status)

@@ -8,7 +8,12 @@
  *   generation_config.json  likewise
  *   tokenizer.json, tokenizer_config.json, meta.json
  *                          the tokenizer, if there is one
- *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names
+ *   optimizer.safetensors  AdamW's moments, "m." and "v." before the names; of
+ *                          workers (DiLoCo) those of the first, and the outer
+ *                          state, "anchor." and "outer."
+ *   worker-00001.safetensors, ...
+ *                          of the other workers: weights ("w.") and moments;
+ *                          model.safetensors has the first one's
  *   metrics.jsonl          the lines so far, thinned out (metrics_thin.h)
  *   state.json             step, losses, loss scaler, model, the kernels'
  *                          arithmetic, every config key and which were set
@@ -24,6 +29,12 @@
 /* The longest value of a key that a checkpoint can hold, with its zero. */
 enum { PL_CHECKPOINT_VALUE_BYTES = 4096 };
 
+/* Of worker 1 or a later one. */
+typedef struct pl_worker_file {
+    char text[48];
+} pl_worker_file;
+pl_worker_file pl_worker_file_name(size_t worker);
+
 /* What state.json says. */
 typedef struct pl_checkpoint_state {
     uint64_t step, skipped;
@@ -32,6 +43,7 @@ typedef struct pl_checkpoint_state {
     double val_bpb;       /* likewise; infinite: unknown */
     pl_scaler scaler;     /* active if the run had one */
     uint64_t train_tokens, val_tokens; /* of the data */
+    uint64_t workers;                  /* of DiLoCo; 0: it was another run */
     pl_metrics_past metrics;
     pl_shape shape;
     uint64_t arithmetic; /* a pl_arithmetic, or a later version's number */

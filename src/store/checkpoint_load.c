@@ -4,6 +4,7 @@
 #include "store/checkpoint.h"
 #include "store/tensors.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- tensors ---- */
@@ -89,7 +90,7 @@ static pl_status load_tensor(pl_run *run, const pl_safetensors *st,
 /* Finds every tensor of a file; loads it too, or only looks. */
 static pl_status visit_file(pl_run *loader, const pl_run *run,
                             const pl_safetensors *st, pl_tensors_file file,
-                            pl_error *err)
+                            size_t worker, pl_error *err)
 {
     const pl_gpt *gpt = &run->gpt;
     pl_status status = PL_OK;
@@ -98,6 +99,7 @@ static pl_status visit_file(pl_run *loader, const pl_run *run,
         const pl_tensor_info *info = NULL;
         if (row.buffer == PL_NO_BUFFER)
             continue;
+        row.worker = worker;
         status = find_tensor(st, &row, &info, err);
         if (!status && loader)
             status = load_tensor(loader, st, info, &row, err);
@@ -105,34 +107,53 @@ static pl_status visit_file(pl_run *loader, const pl_run *run,
     return status;
 }
 
-static pl_status open_part(pl_safetensors *st, const char *folder,
-                           const char *file, pl_heap *heap, pl_error *err)
+static pl_status visit_part(pl_run *loader, const pl_run *run,
+                            const char *folder, const char *name,
+                            pl_tensors_file file, size_t worker, pl_heap *heap,
+                            pl_error *err)
 {
     char path[PL_PATH_BYTES];
-    pl_status status = pl_path_join(path, folder, file, err);
+    pl_safetensors st;
+    pl_status status = pl_path_join(path, folder, name, err);
+    if (!status)
+        status = pl_safetensors_open(&st, path, heap, err);
     if (status)
         return status;
-    return pl_safetensors_open(st, path, heap, err);
+    status = visit_file(loader, run, &st, file, worker, err);
+    pl_safetensors_close(&st);
+    return status;
+}
+
+pl_worker_file pl_worker_file_name(size_t worker)
+{
+    pl_worker_file name;
+    snprintf(name.text, sizeof name.text, "worker-%05zu.safetensors", worker);
+    return name;
+}
+
+/* One after the other, so that the header of one is there at once. */
+static pl_status visit_workers(pl_run *loader, const pl_run *run,
+                               const char *folder, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (size_t i = 1; i < pl_gpt_workers(&run->gpt.layout) && !status; i++) {
+        pl_heap scratch = pl_heap_make(run->heap->limit_bytes);
+        status = visit_part(loader, run, folder, pl_worker_file_name(i).text,
+                            PL_TENSORS_WORKER, i, &scratch, err);
+        pl_heap_close(&scratch);
+    }
+    return status;
 }
 
 static pl_status visit(pl_run *loader, const pl_run *run, const char *folder,
                        pl_error *err)
 {
-    pl_safetensors st;
-    pl_status status = open_part(&st, folder, "model.safetensors", run->heap,
-                                 err);
-    if (status)
-        return status;
-    status = visit_file(loader, run, &st, PL_TENSORS_MODEL, err);
-    pl_safetensors_close(&st);
-    if (status)
-        return status;
-    status = open_part(&st, folder, "optimizer.safetensors", run->heap, err);
-    if (status)
-        return status;
-    status = visit_file(loader, run, &st, PL_TENSORS_OPTIMIZER, err);
-    pl_safetensors_close(&st);
-    return status;
+    pl_status status = visit_part(loader, run, folder, "model.safetensors",
+                                  PL_TENSORS_MODEL, 0, run->heap, err);
+    if (!status)
+        status = visit_part(loader, run, folder, "optimizer.safetensors",
+                            PL_TENSORS_OPTIMIZER, 0, run->heap, err);
+    return status ? status : visit_workers(loader, run, folder, err);
 }
 
 pl_status pl_checkpoint_check(const pl_run *run, const char *folder,

@@ -66,6 +66,8 @@ pl_status pl_checkpoint_state_text(pl_run *run, size_t *bytes, pl_error *err)
     }
     pl_json_text_whole(&j, "train_tokens", shards[PL_SPLIT_TRAIN].n_tokens);
     pl_json_text_whole(&j, "val_tokens", shards[PL_SPLIT_VAL].n_tokens);
+    if (pl_gpt_workers(&run->gpt.layout))
+        pl_json_text_whole(&j, "workers", pl_gpt_workers(&run->gpt.layout));
     put_metrics(&j, run);
     put_model(&j, &run->shape);
     put_config(&j, run->config);
@@ -156,15 +158,22 @@ static pl_status read_metrics(pl_checkpoint_state *state, const json_t *root,
     return status;
 }
 
+/* What not every checkpoint says; `unsaid` stands for it then. */
+static pl_status read_size(uint64_t *out, const json_t *root, const char *key,
+                           size_t unsaid, const char *path, pl_error *err)
+{
+    size_t value = unsaid;
+    pl_status status = PL_OK;
+    if (json_object_get(root, key))
+        status = want_size(root, key, &value, path, err);
+    *out = value;
+    return status;
+}
+
 static pl_status read_arithmetic(uint64_t *out, const json_t *root,
                                  const char *path, pl_error *err)
 {
-    size_t arithmetic = PL_ARITHMETIC_UNSAID;
-    pl_status status = PL_OK;
-    if (json_object_get(root, "arithmetic"))
-        status = want_size(root, "arithmetic", &arithmetic, path, err);
-    *out = arithmetic;
-    return status;
+    return read_size(out, root, "arithmetic", PL_ARITHMETIC_UNSAID, path, err);
 }
 
 static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
@@ -189,6 +198,8 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
     }
     if (!status)
         status = read_arithmetic(&state->arithmetic, root, path, err);
+    if (!status)
+        status = read_size(&state->workers, root, "workers", 0, path, err);
     if (!status)
         status = want_model(root, &state->shape, path, err);
     if (!status)

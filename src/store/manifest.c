@@ -202,6 +202,7 @@ static pl_status check_file(const pl_manifest_file *want, const char *folder,
 static int in_scope(const char *name, pl_manifest_scope scope)
 {
     if (strcmp(name, "optimizer.safetensors") == 0 ||
+        strncmp(name, "worker-", strlen("worker-")) == 0 ||
         strcmp(name, PL_METRICS_NAME) == 0)
         return scope == PL_SCOPE_ALL;
     return scope != PL_SCOPE_SETTINGS || strcmp(name, "model.safetensors") != 0;

@@ -27,9 +27,9 @@
 
 enum {
     PL_MANIFEST_FORMAT = 1,
-    PL_MANIFEST_MAX_FILES = 16,
+    PL_MANIFEST_MAX_FILES = 16 + 256, /* 256: of workers (DiLoCo) */
     PL_MANIFEST_NAME_BYTES = 64,
-    PL_MANIFEST_MAX_BYTES = 16 * 1024,
+    PL_MANIFEST_MAX_BYTES = 64 * 1024,
 };
 
 typedef struct pl_manifest_file {
@@ -63,7 +63,8 @@ PL_MUST_CHECK pl_status pl_manifest_read(pl_manifest *manifest,
 /* How much of a checkpoint somebody needs. */
 typedef enum pl_manifest_scope {
     PL_SCOPE_SETTINGS, /* all but tensors and metrics */
-    PL_SCOPE_MODEL,    /* all but the optimizer's tensors and metrics */
+    PL_SCOPE_MODEL,    /* all but metrics, and tensors of the optimizer and of
+                        * other workers */
     PL_SCOPE_ALL,
 } pl_manifest_scope;
 

@@ -96,6 +96,35 @@ static pl_status check_arithmetic(const pl_resume *resume, const pl_run *run,
     return PL_OK;
 }
 
+/* A worker's state is of use to itself alone. */
+static pl_status check_workers(const pl_resume *resume, const pl_run *run,
+                               pl_error *err)
+{
+    const uint64_t had = resume->state.workers,
+                   now = pl_gpt_workers(&run->gpt.layout);
+    const char *folder = resume->folder;
+    if (had == now || run->purpose != PL_RUN_TRAINS)
+        return PL_OK;
+    if (had == 0)
+        return pl_fail(err, PL_E_FORMAT,
+                       "%s: it was trained with sync_interval = 1, and has no "
+                       "state of workers, which sync_interval = %zu needs. Set "
+                       "it back, or start anew from these weights: "
+                       "--init_from=%s and another out_dir",
+                       folder, run->gpt.layout.sync_interval,
+                       pl_path_quoted(folder).text);
+    return pl_fail(
+        err, PL_E_FORMAT,
+        "%s: it is the state of %" PRIu64
+        " workers, which made their updates apart (sync_interval), "
+        "and here would be %" PRIu64
+        ": nobody can go on for another. Go on with `mpirun -n "
+        "%" PRIu64 " plimsoll train --resume %s`, or start anew from "
+        "these weights: --init_from=%s and another out_dir",
+        folder, had, now, had, pl_path_quoted(run->config->out_dir).text,
+        pl_path_quoted(folder).text);
+}
+
 /* ---- keys that have changed ---- */
 
 typedef struct changes {
@@ -134,8 +163,9 @@ static pl_status compare_key(changes *c, const pl_config *had,
                        "and another out_dir",
                        folder, name, before, after,
                        pl_path_quoted(folder).text);
-    c->felt |= effect == PL_EFFECT_NUMBERS &&
-               !(key == PL_KEY_products && c->same_arithmetic);
+    c->felt |= key == PL_KEY_sync_interval || /* of as many workers */
+               (effect == PL_EFFECT_NUMBERS &&
+                !(key == PL_KEY_products && c->same_arithmetic));
     if (c->used < sizeof c->text)
         c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
                                     "%s%s %s -> %s", c->used ? ", " : "", name,
@@ -207,6 +237,8 @@ pl_status pl_resume_find(pl_resume *resume, pl_run *run, pl_error *err)
         status = check_same_data(resume, run, err);
     if (!status)
         status = check_arithmetic(resume, run, err);
+    if (!status)
+        status = check_workers(resume, run, err);
     if (!status)
         status = compare_keys(resume, run, err);
     if (!status)

@@ -22,8 +22,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 size_t pl_samples_due(const pl_config *config, uint64_t step)
 {
-    const uint64_t interval = (uint64_t)config->sample_interval;
-    if (interval == 0 || step == 0 || step % interval != 0)
+    const int64_t interval = config->sample_interval;
+    if (interval == 0 || step == 0 || !pl_config_is_due(config, interval, step))
         return 0;
     return config->sample_prompts.count;
 }

@@ -40,8 +40,8 @@ size_t pl_task_line_write(char text[PL_TASK_LINES_BYTES], uint64_t step,
 
 int pl_task_lines_due(const pl_config *config, uint64_t step)
 {
-    const uint64_t interval = (uint64_t)config->task_interval;
-    return interval > 0 && step > 0 && step % interval == 0;
+    const int64_t interval = config->task_interval;
+    return interval > 0 && step > 0 && pl_config_is_due(config, interval, step);
 }
 
 uint64_t pl_task_lines_most(const pl_config *config)

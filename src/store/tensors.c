@@ -10,20 +10,32 @@
 
 /* The sets of a run that are kept, in the order of their files. Weights are the
  * pieces that others know; moments are as they are here. */
+typedef enum set_kind { WEIGHTS, MOMENT, SCALES, OUTER } set_kind;
 static const struct {
     pl_tensors_file file;
+    set_kind kind;
     const char *prefix;
     size_t set;    /* offset of the list of buffers in pl_gpt */
     size_t pieces; /* rows for each slot */
     size_t unit;   /* elements that share one */
 } sets[] = {
-    { PL_TENSORS_MODEL, "", offsetof(pl_gpt, weights), PL_PARAM_MAX_PARTS, 1 },
-    { PL_TENSORS_OPTIMIZER, "m.", offsetof(pl_gpt, m), 1, 1 },
-    { PL_TENSORS_OPTIMIZER, "v.", offsetof(pl_gpt, v), 1, 1 },
-    { PL_TENSORS_OPTIMIZER, "m.scales.", offsetof(pl_gpt, m_scales), 1,
-      PL_QUANT_BLOCK },
-    { PL_TENSORS_OPTIMIZER, "v.scales.", offsetof(pl_gpt, v_scales), 1,
-      PL_QUANT_BLOCK },
+#define MOMENTS(file)                                                          \
+    { file, MOMENT, "m.", offsetof(pl_gpt, m), 1, 1 },                         \
+        { file, MOMENT, "v.", offsetof(pl_gpt, v), 1, 1 },                     \
+        { file, SCALES,        "m.scales.", offsetof(pl_gpt, m_scales),        \
+          1,    PL_QUANT_BLOCK },                                              \
+    {                                                                          \
+        file, SCALES, "v.scales.", offsetof(pl_gpt, v_scales), 1,              \
+            PL_QUANT_BLOCK                                                     \
+    }
+    { PL_TENSORS_MODEL, WEIGHTS, "", offsetof(pl_gpt, weights),
+      PL_PARAM_MAX_PARTS, 1 },
+    MOMENTS(PL_TENSORS_OPTIMIZER),
+    { PL_TENSORS_OPTIMIZER, OUTER, "anchor.", offsetof(pl_gpt, anchor), 1, 1 },
+    { PL_TENSORS_OPTIMIZER, OUTER, "outer.", offsetof(pl_gpt, outer), 1, 1 },
+    { PL_TENSORS_WORKER, WEIGHTS, "w.", offsetof(pl_gpt, weights), 1, 1 },
+    MOMENTS(PL_TENSORS_WORKER),
+#undef MOMENTS
 };
 enum { SETS = sizeof sets / sizeof sets[0] };
 
@@ -56,6 +68,9 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
     row.slot = i / sets[set].pieces;
     row.set = sets[set].set;
     row.unit = sets[set].unit;
+    row.keeper = pl_gpt_workers(&gpt->layout) && sets[set].kind != OUTER
+                     ? PL_TENSORS_WORKERS_OWN
+                     : PL_TENSORS_SLICED;
     pl_param param = pl_param_at(&gpt->shape, row.slot);
     const size_t piece = i % sets[set].pieces;
     pl_buffer_id *ids;
@@ -76,9 +91,9 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
         shape = (pl_extent){
             (param.rows * param.cols + row.unit - 1) / row.unit, 1
         };
-    else if (row.is_weight && row.buffer != PL_NO_BUFFER)
+    else if (sets[set].kind == WEIGHTS && row.buffer != PL_NO_BUFFER)
         row.info.dtype = dtype_of(gpt->graph.buffers[row.buffer].dtype);
-    else if (row.buffer != PL_NO_BUFFER && param.is_2d &&
+    else if (sets[set].kind == MOMENT && param.is_2d &&
              gpt->layout.moments == PL_MOMENTS_8BIT)
         row.info.dtype = PL_TENSOR_U8;
     if (row.is_weight) {

@@ -8,17 +8,29 @@
 
 typedef enum pl_tensors_file {
     PL_TENSORS_MODEL,     /* the weights */
-    PL_TENSORS_OPTIMIZER, /* the moments, and the scales of 8-bit ones */
+    PL_TENSORS_OPTIMIZER, /* the moments, and the scales of 8-bit ones; of
+                           * workers (DiLoCo) the first one's, and the outer
+                           * state of all */
+    PL_TENSORS_WORKER,    /* weights and moments of another worker */
 } pl_tensors_file;
 
+/* Which of the processes of a run keep a tensor. */
+typedef enum pl_tensors_keeper {
+    PL_TENSORS_SLICED,      /* every rank a slice (model/slices.h) */
+    PL_TENSORS_WORKERS_OWN, /* each worker one of its own */
+} pl_tensors_keeper;
+
 typedef struct pl_tensors_row {
-    pl_tensor_info info; /* rank 0: there is no such tensor */
-    pl_buffer_id buffer; /* PL_NO_BUFFER: it is all zeros */
-    size_t slot;         /* of params.h */
-    size_t set;          /* offset of the list of buffers in pl_gpt */
-    size_t unit;         /* of a moment: elements that share one of it */
-    size_t first;        /* of the buffer's elements that it begins with */
-    int is_weight;
+    pl_tensor_info info;      /* rank 0: there is no such tensor */
+    pl_buffer_id buffer;      /* PL_NO_BUFFER: it is all zeros */
+    size_t slot;              /* of params.h */
+    size_t set;               /* offset of the list of buffers in pl_gpt */
+    size_t unit;              /* of a moment: elements that share one of it */
+    size_t first;             /* of the buffer's elements that it begins with */
+    int is_weight;            /* in the names that others know */
+    pl_tensors_keeper keeper; /* of what isn't */
+    size_t worker;            /* of PL_TENSORS_WORKERS_OWN: whose it is, which
+                               * the caller says */
 } pl_tensors_row;
 
 /* Rows of a file, with those that turn out to be empty. */

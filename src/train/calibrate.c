@@ -15,7 +15,7 @@ enum {
 };
 static const double enough_seconds = 0.6, most_seconds = 2.0;
 
-static const pl_program_id programs[] = { PL_TRAIN, PL_ADD_GROUPS,
+static const pl_program_id programs[] = { PL_TRAIN, PL_SYNC, PL_ADD_GROUPS,
                                           PL_UPDATE_WEIGHTS };
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 
@@ -72,6 +72,10 @@ static pl_status train_once(pl_session *session)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP, NULL);
     if (!status)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, NULL);
+    if (!status)
+        status = pl_session_run(session, PL_SYNC, PL_PART_LOOP, NULL);
+    if (!status)
+        status = pl_session_run(session, PL_SYNC, PL_PART_REST, NULL);
     return status;
 }
 
@@ -128,7 +132,10 @@ void pl_calibrate(pl_machine *machine, const pl_config *config,
     pl_heap heap = pl_heap_make(HEAP_BYTES);
     pl_session session;
     pl_error ignored;
-    if (!pl_session_open_bench(&session, &piece, machine, PL_NEW_ZEROS,
+    pl_machine alone = *machine; /* whoever else shares the run */
+    alone.ranks = alone.rank = 0;
+    alone.comm = NULL;
+    if (!pl_session_open_bench(&session, &piece, &alone, PL_NEW_ZEROS,
                                (size_t)piece.vocab_size, &silent, &heap,
                                &ignored)) {
         pl_status kept = measure(&session);

@@ -88,7 +88,11 @@ static pl_status move_all(pl_ranks *ranks, const pl_tensors_row *row,
                  most = PL_RANKS_CHUNK_BYTES / bytes, end = first + count;
     pl_status status = PL_OK;
     for (size_t rank = 0; rank < slices->ranks && !status; rank++) {
-        const pl_slice own = pl_slices_at(slices, row->slot, rank);
+        const pl_slice own = row->keeper == PL_TENSORS_SLICED
+                                 ? pl_slices_at(slices, row->slot, rank)
+                             : row->worker == rank
+                                 ? pl_gpt_own(&ranks->run->gpt, row->slot)
+                                 : (pl_slice){ 0, 0 };
         const size_t from = own.first / row->unit,
                      to = from + (own.count + row->unit - 1) / row->unit;
         size_t at = from > first ? from : first;
@@ -138,10 +142,9 @@ static pl_status answer(pl_ranks *ranks, const request *r, pl_error *err)
                                 bytes, err);
         return status ? status : send_all(ranks, 0, chunk, bytes, err);
     }
+    const pl_piece p = { buffer, r->slot, r->first, r->count, each };
     status = receive_all(ranks, 0, chunk, bytes, err);
-    return status ? status
-                  : pl_device_write(run->device, buffer, r->first * each, chunk,
-                                    bytes, err);
+    return status ? status : pl_piece_put(run, &p, chunk, err);
 }
 
 pl_status pl_ranks_serve(pl_ranks *ranks, pl_status *ended, pl_error *err)

@@ -6,12 +6,6 @@
 
 /* ---- what is on its way ---- */
 
-/* A part of a tensor. */
-typedef struct piece {
-    pl_buffer_id buffer;
-    size_t slot, first, count, bytes; /* bytes of an element */
-} piece;
-
 static size_t element_bytes(const pl_run *run, pl_buffer_id buffer)
 {
     return pl_dtype_bytes(run->gpt.graph.buffers[buffer].dtype);
@@ -24,7 +18,7 @@ static int is_meant(const pl_flow *s)
 }
 
 /* The next part, of at most `most` bytes; 0: there is none, or no room. */
-static int next(pl_flow *s, size_t most, piece *out)
+static int next(pl_flow *s, size_t most, pl_piece *out)
 {
     const pl_slices *slices = &s->run->gpt.slices;
     for (; s->owner < slices->ranks; s->owner++, s->slot = 0) {
@@ -42,8 +36,8 @@ static int next(pl_flow *s, size_t most, piece *out)
             const size_t bytes = element_bytes(s->run, buffer),
                          room = most / bytes, left = slice.count - s->at,
                          count = left < room ? left : room;
-            *out = (piece){ buffer, s->slot, slice.first + s->at, count,
-                            bytes };
+            *out = (pl_piece){ buffer, s->slot, slice.first + s->at, count,
+                               bytes };
             s->at += count;
             return count > 0;
         }
@@ -54,7 +48,7 @@ static int next(pl_flow *s, size_t most, piece *out)
 void pl_flow_skip(pl_flow *s)
 {
     size_t bytes = 0;
-    piece p;
+    pl_piece p;
     while (next(s, PL_RANKS_CHUNK_BYTES - bytes, &p))
         bytes += p.count * p.bytes;
 }
@@ -62,7 +56,7 @@ void pl_flow_skip(pl_flow *s)
 size_t pl_flow_measure(pl_flow s)
 {
     size_t bytes = 0;
-    piece p;
+    pl_piece p;
     while (next(&s, PL_RANKS_CHUNK_BYTES - bytes, &p))
         bytes += p.count * p.bytes;
     return bytes;
@@ -71,7 +65,7 @@ size_t pl_flow_measure(pl_flow s)
 pl_status pl_flow_fill(pl_flow *s, char *chunk, size_t *bytes, pl_error *err)
 {
     pl_status status = PL_OK;
-    piece p;
+    pl_piece p;
     *bytes = 0;
     while (!status && next(s, PL_RANKS_CHUNK_BYTES - *bytes, &p)) {
         status = pl_device_read(s->run->device, p.buffer, p.first * p.bytes,
@@ -82,7 +76,7 @@ pl_status pl_flow_fill(pl_flow *s, char *chunk, size_t *bytes, pl_error *err)
 }
 
 /* Through memory of its own: it may be called beside the run. */
-static pl_status add(pl_run *run, const piece *p, const char *chunk,
+static pl_status add(pl_run *run, const pl_piece *p, const char *chunk,
                      pl_error *err)
 {
     enum { MOST = 4096 };
@@ -103,9 +97,8 @@ static pl_status add(pl_run *run, const piece *p, const char *chunk,
     return status;
 }
 
-/* A weight, and its working copy. */
-static pl_status put(pl_run *run, const piece *p, const char *chunk,
-                     pl_error *err)
+pl_status pl_piece_put(pl_run *run, const pl_piece *p, const char *chunk,
+                       pl_error *err)
 {
     const size_t most = PL_RUN_STAGE_BYTES / sizeof(float);
     pl_status status = pl_device_write(run->device, p->buffer,
@@ -128,10 +121,10 @@ pl_status pl_flow_drain(pl_flow *s, const char *chunk, pl_treatment use,
 {
     pl_status status = PL_OK;
     size_t bytes = 0;
-    piece p;
+    pl_piece p;
     while (!status && next(s, PL_RANKS_CHUNK_BYTES - bytes, &p)) {
         status = use == PL_ADDED ? add(s->run, &p, chunk + bytes, err)
-                                 : put(s->run, &p, chunk + bytes, err);
+                                 : pl_piece_put(s->run, &p, chunk + bytes, err);
         bytes += p.count * p.bytes;
     }
     return status;

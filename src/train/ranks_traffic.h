@@ -20,6 +20,16 @@ typedef struct pl_flow {
     size_t owner, slot, at; /* where it is: elements of the slice */
 } pl_flow;
 
+/* A part of a tensor. */
+typedef struct pl_piece {
+    pl_buffer_id buffer;
+    size_t slot, first, count, bytes; /* bytes of an element */
+} pl_piece;
+
+/* Puts it there; of a weight also in its working copy. */
+PL_MUST_CHECK pl_status pl_piece_put(pl_run *run, const pl_piece *piece,
+                                     const char *chunk, pl_error *err);
+
 /* What arrives is added to what is there, or put in its place. */
 typedef enum pl_treatment { PL_ADDED, PL_PUT } pl_treatment;
 

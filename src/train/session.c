@@ -16,6 +16,7 @@
 #include "train/medium.h"
 #include "train/session_agree.h"
 #include "train/session_rehearse.h"
+#include "train/workers.h"
 
 #include <math.h>
 
@@ -280,6 +281,7 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
         status = pl_run_plan_check(&plan, &machine, err);
     if (status)
         return status;
+    const size_t workers = pl_gpt_workers(&plan.gpt.layout);
     machine.files = NULL; /* it was counted */
     session->machine = machine;
     session->reserve_bytes = plan.reserve_bytes;
@@ -288,7 +290,7 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
         plan.gpt.layout.dtype,
         (double)session->run.config->batch_size *
             (double)session->run.config->gradient_accumulation_steps *
-            (double)plan.gpt.shape.T);
+            (double)plan.gpt.shape.T / (double)(workers ? workers : 1));
     session->run.gpt = plan.gpt;
     session->run.shape = plan.gpt.shape;
     return PL_OK;
@@ -306,7 +308,9 @@ static pl_status open_surroundings(pl_session *session,
     if (status)
         return status;
     pl_session_say_device(config, session->run.log);
-    status = pl_session_open_tokens(session, err);
+    status = pl_workers_check(config, machine, err);
+    if (!status)
+        status = pl_session_open_tokens(session, err);
     if (status)
         return status;
     if (writes)
@@ -457,7 +461,9 @@ static pl_status fill_ranks(pl_session *session, weights_source *source,
     } else {
         status = pl_ranks_serve(&session->ranks, &ended, err);
     }
-    if (!status)
+    const int each_has_its_own = source->from == PL_BEGIN_RESUME &&
+                                 pl_gpt_workers(&session->run.gpt.layout);
+    if (!status && !each_has_its_own)
         status = pl_ranks_send_weights(&session->ranks, err);
     return status ? status : share_place(session, err);
 }
@@ -479,6 +485,9 @@ static pl_status open_train(pl_session *session, weights_source *source,
     if (!status)
         status = session->ranks.comm ? fill_ranks(session, source, err)
                                      : fill_weights(session, source, err);
+    if (!status && pl_gpt_workers(&session->run.gpt.layout) &&
+        source->from != PL_BEGIN_RESUME)
+        status = pl_workers_begin(&session->run, err);
     if (status)
         pl_device_close(session->run.device);
     return status;

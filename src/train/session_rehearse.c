@@ -32,6 +32,10 @@ static pl_status run_training(pl_session *session, pl_error *err)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP, err);
     if (!status)
         status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST, err);
+    if (!status)
+        status = pl_session_run(session, PL_SYNC, PL_PART_LOOP, err);
+    if (!status)
+        status = pl_session_run(session, PL_SYNC, PL_PART_REST, err);
     return status;
 }
 

@@ -257,7 +257,8 @@ static pl_status run(loop *l, pl_error *err)
     for (;;) {
         progress seen = NOT_EVALUATED;
         pl_status status = PL_OK;
-        if (session->run.step % (uint64_t)config->eval_interval == 0 ||
+        if (pl_config_is_due(config, config->eval_interval,
+                             session->run.step) ||
             session->run.purpose != PL_RUN_TRAINS)
             status = evaluate(l, &seen, err);
         if (status)
@@ -325,7 +326,7 @@ static void say_if_done(const pl_session *session)
 static int ends_with_save(const loop *l, pl_status status)
 {
     const pl_config *config = l->session->run.config;
-    if (l->session->run.purpose != PL_RUN_TRAINS ||
+    if (l->session->run.purpose != PL_RUN_TRAINS || l->session->is_torn ||
         l->skipped_in_a_row >= config->max_skipped ||
         (status && status != PL_E_STOPPED && l->session->ranks.comm) ||
         (status && status != PL_E_STOPPED &&

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/exact.h"
 #include "model/schedule.h"
+#include "train/diloco.h"
 #include "train/pace.h"
 
 #include <math.h>
@@ -147,6 +148,12 @@ static pl_status add_losses(under_way *u, size_t first, pl_error *err)
     return PL_OK;
 }
 
+/* Whether processes share every update; workers (DiLoCo) make their own. */
+static int is_shared(const pl_session *session)
+{
+    return session->ranks.comm && !pl_gpt_workers(&session->run.gpt.layout);
+}
+
 /* The losses of all processes, in the order of the update. */
 static pl_status gather_losses(under_way *u, pl_error *err)
 {
@@ -175,8 +182,9 @@ static pl_status agree(under_way *u, pl_status status, pl_error *err)
     pl_status voted = pl_ranks_agree_stop(&session->ranks, &status, err);
     if (voted || status)
         return voted ? voted : status;
-    pl_ranks_begin_gradients(&session->ranks, is_aside);
     u->is_agreed = 1;
+    if (is_shared(session))
+        pl_ranks_begin_gradients(&session->ranks, is_aside);
     return PL_OK;
 }
 
@@ -187,7 +195,7 @@ static pl_status run_micro(under_way *u, int is_last, pl_error *err)
         status = agree(u, PL_OK, err);
     if (status)
         return status;
-    u->moves = u->is_agreed;
+    u->moves = u->is_agreed && is_shared(u->session);
     status = run_part(u, PL_TRAIN, PL_PART_LOOP, err);
     u->moves = 0;
     u->progress.done += !status;
@@ -274,7 +282,9 @@ static void set_controls(const under_way *u)
     pl_controls *controls = &u->session->controls;
     set_optimizer(controls, config, session->run.step);
     controls->loss_scale = session->run.scaler.scale;
-    controls->dlogit_scale = (float)(session->run.scaler.scale / u->tokens);
+    const size_t workers = pl_gpt_workers(&session->run.gpt.layout);
+    controls->dlogit_scale = (float)(session->run.scaler.scale / u->tokens *
+                                     (double)(workers ? workers : 1));
     controls->seed = (uint32_t)config->seed;
     controls->step = (uint32_t)session->run.step;
 }
@@ -301,7 +311,7 @@ static pl_status run_batches(under_way *u, pl_error *err)
         return status;
     if (!u->is_agreed && status == PL_E_STOPPED) /* those who wait learn it */
         status = agree(u, status, err);
-    if (!status)
+    if (!status && is_shared(session))
         status = pl_ranks_add_gradients(&u->session->ranks, err);
     return status ? status : gather_losses(u, err);
 }
@@ -313,7 +323,7 @@ static pl_status measure_gradients(under_way *u, pl_error *err)
     pl_session *session = u->session;
     pl_status status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_LOOP,
                                       err);
-    if (!status && session->ranks.comm)
+    if (!status && is_shared(session))
         status = pl_ranks_share_partials(&session->ranks, err);
     return status;
 }
@@ -323,17 +333,34 @@ static pl_status measure_gradients(under_way *u, pl_error *err)
 static pl_status apply(under_way *u, pl_outcome *outcome, pl_error *err)
 {
     pl_session *session = u->session;
-    if (!isfinite(u->sum))
+    const size_t workers = pl_gpt_workers(&session->run.gpt.layout);
+    if (!isfinite(workers ? pl_diloco_own_loss(session, u->sum) : u->sum))
         session->controls.loss_scale = (double)NAN;
     pl_status status = pl_session_run(session, PL_UPDATE_WEIGHTS, PL_PART_REST,
                                       err);
     if (!status)
         status = pl_device_read(session->run.device, session->run.gpt.outcome,
                                 0, outcome, sizeof *outcome, err);
-    if (!status && session->ranks.comm)
+    if (!status && workers)
+        status = pl_diloco_any_skipped(session, &outcome->skipped, err);
+    if (!status && is_shared(session))
         status = pl_ranks_share_weights(&session->ranks, err);
-    if (!status && session->ranks.comm) /* what it doesn't own, too */
+    if (!status && is_shared(session)) /* what it doesn't own, too */
         status = clear_gradients(session, err);
+    return status;
+}
+
+/* Workers meet after so many updates. */
+static pl_status sync_if_due(pl_session *session, pl_error *err)
+{
+    const pl_gpt_layout *layout = &session->run.gpt.layout;
+    if (!pl_gpt_workers(layout) ||
+        (session->run.step + 1) % layout->sync_interval)
+        return PL_OK;
+    pl_status status = pl_diloco_sync(session, err);
+    if (!status)
+        status = clear_gradients(session, err);
+    session->is_torn = status != PL_OK;
     return status;
 }
 
@@ -370,6 +397,8 @@ pl_status pl_update(pl_session *session, const pl_listener *listener,
         listener->gave_up(listener->context, &u.progress);
     if (!status)
         status = apply(&u, &outcome, err);
+    if (!status)
+        status = sync_if_due(session, err);
     if (status)
         return status;
     session->update_seconds = pl_clock_seconds() - u.pace.begin;

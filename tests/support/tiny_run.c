@@ -156,10 +156,12 @@ static unsigned long long hash_bytes(unsigned long long hash, const void *data,
 unsigned long long tiny_run_hash(tiny_run *run)
 {
     const pl_gpt *gpt = &run->session.run.gpt;
-    const pl_buffer_id *const sets[] = { gpt->weights, gpt->m, gpt->v,
-                                         gpt->m_scales, gpt->v_scales };
+    const pl_buffer_id *const sets[] = { gpt->weights,  gpt->m,
+                                         gpt->v,        gpt->m_scales,
+                                         gpt->v_scales, gpt->anchor,
+                                         gpt->outer };
     unsigned long long hash = 14695981039346656037ull;
-    for (int set = 0; set < 5; set++)
+    for (int set = 0; set < 7; set++)
         for (size_t i = 0; i < pl_param_slots(&gpt->shape); i++) {
             if (sets[set][i] == PL_NO_BUFFER)
                 continue;

@@ -42,7 +42,8 @@ int tiny_run_has_step(const tiny_run *run, int step);
 /* What counts against the budget beside the arena: the reserve, or nothing
  * where the device has memory of its own. */
 size_t tiny_run_beside(const tiny_run *run);
-/* A hash of every weight and moment, to compare runs bit by bit. */
+/* A hash of every weight and moment, and of workers' outer state, to compare
+ * runs bit by bit. */
 unsigned long long tiny_run_hash(tiny_run *run);
 
 #endif

@@ -61,6 +61,24 @@ static inline void refused(fixture *f, const char *text, const char *part)
         fail_msg("expected '%s' in:\n%s", part, f->err.text);
 }
 
+/* Read, and refused by pl_config_check or not. */
+static inline void check_refused(fixture *f, const char *text, const char *part)
+{
+    f->cfg = pl_config_make_default();
+    parses(f, text);
+    assert_int_equal(pl_config_check(&f->cfg, &f->err), PL_E_CONFIG);
+    if (!strstr(f->err.text, part))
+        fail_msg("expected '%s' in:\n%s", part, f->err.text);
+}
+
+static inline void check_passes(fixture *f, const char *text)
+{
+    f->cfg = pl_config_make_default();
+    parses(f, text);
+    if (pl_config_check(&f->cfg, &f->err) != PL_OK)
+        fail_msg("%s: %s", text, f->err.text);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 

@@ -27,23 +27,6 @@ static void argument_refused(fixture *f, const char *argument,
         fail_msg("expected '%s' in:\n%s", part, f->err.text);
 }
 
-static void check_refused(fixture *f, const char *text, const char *part)
-{
-    f->cfg = pl_config_make_default();
-    parses(f, text);
-    assert_int_equal(pl_config_check(&f->cfg, &f->err), PL_E_CONFIG);
-    if (!strstr(f->err.text, part))
-        fail_msg("expected '%s' in:\n%s", part, f->err.text);
-}
-
-static void check_passes(fixture *f, const char *text)
-{
-    f->cfg = pl_config_make_default();
-    parses(f, text);
-    if (pl_config_check(&f->cfg, &f->err) != PL_OK)
-        fail_msg("%s: %s", text, f->err.text);
-}
-
 /* ---- the table ---- */
 
 static void the_defaults_are_nanogpt_s(void **state)

@@ -70,6 +70,9 @@ static const struct other {
     [PL_KEY_muon_scale] = { NULL, "likewise" },
     [PL_KEY_muon_momentum] = { NULL, "likewise" },
     [PL_KEY_muon_weight_decay] = { NULL, "likewise" },
+    [PL_KEY_sync_interval] = { "2", NULL },
+    [PL_KEY_outer_learning_rate] = { NULL, "a test of its own" },
+    [PL_KEY_outer_momentum] = { NULL, "likewise" },
     [PL_KEY_decay_lr] = { "False", NULL },
     [PL_KEY_schedule] = { "linear", NULL },
     [PL_KEY_warmdown_share] = { NULL, "a test of its own" },
@@ -337,6 +340,9 @@ static void keys_of_one_optimizer_or_schedule(void **state)
         { "--optimizer=muon", "--optimizer=adamw", PL_KEY_optimizer },
         { "--optimizer=muon", "--schedule=linear", PL_KEY_schedule },
         { "--schedule=wsd", "--warmdown_share=0.95", PL_KEY_warmdown_share },
+        { "--sync_interval=2", "--outer_learning_rate=0.5",
+          PL_KEY_outer_learning_rate },
+        { "--sync_interval=2", "--outer_momentum=0.5", PL_KEY_outer_momentum },
     };
     (void)state;
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {

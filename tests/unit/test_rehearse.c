@@ -56,11 +56,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void every_step_of_every_program_runs(void **state)
+static void every_step_runs(void)
 {
-    (void)state;
-    tiny_run_set(&run, "--gradient_groups=2");
-    tiny_run_open(&run);
     set_to_zero();
     for (int id = 0; id < PL_PROGRAM_COUNT; id++)
         pl_device_profile(run.session.run.device, (pl_program_id)id,
@@ -72,6 +69,20 @@ static void every_step_of_every_program_runs(void **state)
             if (!(run.session.step_seconds[id][i] > 0.0))
                 fail_msg("%s of %s was not run", pl_op_name(p->steps[i].op),
                          pl_program_name((pl_program_id)id));
+    }
+}
+
+static void every_step_of_every_program_runs(void **state)
+{
+    static const char *const ways[] = { "--gradient_groups=2",
+                                        "--sync_interval=2" };
+    (void)state;
+    for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+        tiny_run_set(&run, ways[way]);
+        tiny_run_open(&run);
+        every_step_runs();
+        tiny_run_close(&run);
+        tiny_run_set(&run, "--gradient_groups=1");
     }
 }
 
@@ -87,10 +98,10 @@ static int is_state(const pl_graph *graph, size_t i)
 
 static void zeros_stay_zeros(void **state)
 {
-    static const char *const ways[] = { "--dtype=float32", "--dtype=float16",
-                                        "--weights=bf16",
-                                        "--optimizer_state=8bit",
-                                        "--gradient_groups=2" };
+    static const char *const ways[] = {
+        "--sync_interval=2", "--sync_interval=1",      "--dtype=float16",
+        "--weights=bf16",    "--optimizer_state=8bit", "--gradient_groups=2"
+    };
     (void)state;
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
         tiny_run_set(&run, ways[way]);

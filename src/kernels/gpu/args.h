@@ -203,6 +203,12 @@ typedef struct gpu_muon_apply {
     uint32_t w_storage, copy_storage, seed, step, tensor, unused;
 } gpu_muon_apply;
 
+typedef struct gpu_outer {
+    uint64_t w, g, anchor, b, copy, count;
+    float share, momentum, rate;
+    uint32_t copy_storage;
+} gpu_outer;
+
 /* What measures a device: `rounds` of independent multiply-adds, or reads. */
 typedef struct gpu_probe {
     uint64_t y, x, count;
@@ -269,6 +275,7 @@ typedef struct gpu_probe {
     X(muon_part, 256, gpu_muon_part)                                           \
     X(muon_poly, 256, gpu_muon_poly)                                           \
     X(muon_apply, 256, gpu_muon_apply)                                         \
+    X(outer, 256, gpu_outer)                                                   \
     X(probe_flops, 256, gpu_probe)                                             \
     X(probe_reads, 256, gpu_probe)
 
