@@ -44,7 +44,7 @@ for command in "${commands[@]}"; do
     # Of the text, each line, prose and example.
     while IFS= read -r line; do
         has "$name" "$line"
-    done < <(sed -n '3,/(defaults shown)/p' <<<"$out" | sed '$d' |
+    done < <(sed -e '1,/^$/d' -e '/(defaults shown)/,$d' <<<"$out" |
         sed -e 's/^  //' -e '/^$/d' | tr -d '`')
 done
 for name in "$man"/man1/plimsoll-*; do

@@ -105,7 +105,7 @@ says "3 processes can't share an update: a power of two of them can"
 bad 3 --ranks=4
 says 'gradient_groups = 1: .* With --gradient_groups=4 the run has the same'
 bad 2 --ranks=some
-says '^plimsoll: error: --ranks=some: a number of processes is expected, a power'
+says '^plimsoll: error: --ranks=some: a number of processes is expected'
 for count in 0 -4 4x 2048 99999999999999999999; do
     bad 2 "--ranks=$count"
     says 'a power of two up to 1024 such as --ranks=4'
