@@ -213,7 +213,7 @@ known=0
 slowest=0
 for ((i = 1; i <= failures; i++)); do
     kind=${kinds[(i - 1) % ${#kinds[@]}]}
-    [ "$kind" != disk ] || [ "$PL_MOUNTED" = yes ] || kind=kill
+    [ "$kind" != disk ] || [ "$PL_MOUNTED" = yes ] || kind='kill'
     ranks=$((RANDOM % 3 == 0 ? 2 : 4))
     who=$((RANDOM % ranks))
     what="$kind, rank $who of $ranks"
