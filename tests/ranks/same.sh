@@ -127,7 +127,8 @@ for dtype in float32 bfloat16; do
 done
 kinds=$(for isa in "${isas[@]}"; do
     PLIMSOLL_ISA=$isa "$PLIMSOLL" train "${run[@]}" --max_iters=1 \
-        --out_dir="kinds-$isa" | sed -n 's/^memory: .*, \([a-z0-9]*\) kernels$/\1/p'
+        --out_dir="kinds-$isa" |
+        sed -n 's/^memory: .*, \([a-z0-9]*\) kernels$/\1/p'
 done | sort -u | tr '\n' ' ')
 echo "instruction sets together: $kinds"
 
