@@ -49,18 +49,26 @@ typedef struct muon_room {
 /* Iterations of Newton and Schulz, as published. */
 enum { ITERATIONS = 5 };
 
-/* Room for the largest of the matrices that are updated here; there may be
- * none. */
+/* Whether Muon updates it, and does so here: where several processes share a
+ * run, some may have none. */
+static int is_own_muon(const builder *b, size_t i)
+{
+    const pl_param param = pl_param_at(b->s, i);
+    return pl_param_present(b->s, &param) && pl_build_is_muon(b, &param) &&
+           pl_gpt_own(b->gpt, i).count > 0;
+}
+
+/* Room for the largest of them. */
 static muon_room make_room(builder *b)
 {
     const pl_dtype dtype = b->gpt->layout.dtype;
     size_t elements = 0, side = 0;
     for (size_t i = 0; i < pl_param_slots(b->s); i++) {
+        if (!is_own_muon(b, i))
+            continue;
         pl_param param = pl_param_at(b->s, i);
         pl_matrix matrices[PL_MAX_MATRICES];
-        const size_t count = pl_gpt_own(b->gpt, i).count
-                                 ? pl_param_matrices(b->s, &param, matrices)
-                                 : 0;
+        const size_t count = pl_param_matrices(b->s, &param, matrices);
         for (size_t k = 0; k < count; k++) {
             const size_t rows = matrices[k].rows, cols = matrices[k].cols,
                          least = rows < cols ? rows : cols;
@@ -69,8 +77,6 @@ static muon_room make_room(builder *b)
         }
     }
     const pl_class class = PL_CLASS_TRANSIENT;
-    if (elements == 0)
-        return (muon_room){ 0 };
     return (muon_room){
         .partials = pl_build_buffer(b, -1, "muon.partials", class, PL_F64,
                                     blocks_of(elements), 1),
@@ -187,13 +193,16 @@ static void muon_weight(builder *b, const muon_room *room, size_t i,
 
 static void muon(builder *b)
 {
-    if (b->gpt->layout.optimizer != PL_OPTIMIZER_MUON)
+    const size_t slots = pl_param_slots(b->s);
+    size_t first = 0;
+    while (first < slots && !is_own_muon(b, first))
+        first++;
+    if (first == slots)
         return;
     const muon_room room = make_room(b);
-    for (size_t i = 0; i < pl_param_slots(b->s) && !b->graph->status; i++) {
+    for (size_t i = first; i < slots && !b->graph->status; i++) {
         pl_param param = pl_param_at(b->s, i);
-        if (pl_param_present(b->s, &param) && pl_build_is_muon(b, &param) &&
-            pl_gpt_own(b->gpt, i).count)
+        if (is_own_muon(b, i))
             muon_weight(b, &room, i, &param);
     }
 }

@@ -461,8 +461,11 @@ static pl_status fill_ranks(pl_session *session, weights_source *source,
     } else {
         status = pl_ranks_serve(&session->ranks, &ended, err);
     }
-    const int each_has_its_own = source->from == PL_BEGIN_RESUME &&
-                                 pl_gpt_workers(&session->run.gpt.layout);
+    int each_has_its_own = source->from == PL_BEGIN_RESUME &&
+                           pl_gpt_workers(&session->run.gpt.layout);
+    if (!status) /* rank 0 knows how the run begins */
+        status = pl_comm_broadcast(session->ranks.comm, &each_has_its_own,
+                                   sizeof each_has_its_own, err);
     if (!status && !each_has_its_own)
         status = pl_ranks_send_weights(&session->ranks, err);
     return status ? status : share_place(session, err);

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# ranks.sh: what an update takes on two and four hosts whose network is limited
+# by a token bucket, beside one process and beside a perfect network. Called by
+# `script/hosts --bench`, as root. Prints a table in Markdown.
+#
+# The hosts share this machine's processors, and each rank has one thread: two
+# hosts need two processors, four need four. Where there are fewer, the perfect
+# time is that of the processors there are, and the table says so.
+# PL_UPDATES: how many of them; the median counts, and the fastest beside it.
+set -eu
+. tests/support/cli.sh
+. tests/support/ranks.sh
+. tests/support/hosts.sh
+
+updates=${PL_UPDATES:-6}
+cd "$TMP_DIR"
+hosts_open
+make_text >cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
+for i in 0 1 2 3; do
+    tar -c data | enter h$i tar -x
+done
+run=("$PLIMSOLL" train --dataset=cats --n_layer=6 --n_head=6 --n_embd=192
+    --block_size=128 --batch_size=4 --gradient_accumulation_steps=4
+    --gradient_groups=4 --eval_iters=1 --eval_interval=1000000
+    --max_iters=$((updates + 1)) --warmup_iters=2 --dropout=0.0 --device=cpu
+    --threads=1 --comm_timeout=600)
+processors=$(nproc)
+
+# times: the median and the fastest update of $out, in ms, without the first
+times() {
+    sed -n 's/^iter [1-9][0-9]*: .* time \([0-9.]*\)ms.*/\1/p' <<<"$out" |
+        sort -n | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)], t[1] }'
+}
+
+expect 0 on 1 "${run[@]}" --out_dir=one
+read -r one one_fastest <<<"$(times)"
+parameters=$(sed -n 's/^number of parameters: //p' <<<"$out")
+
+# row HOSTS RATE BITS_PER_SECOND
+row() {
+    local median fastest sent over waited
+    expect 0 on_hosts "${run[@]}" --out_dir="$1-$2"
+    read -r median fastest <<<"$(times)"
+    # "each rank sent N bytes per update, N % more than the least possible,
+    # and waited N % of the time"
+    read -r sent over waited <<<"$(grep '^each rank sent' <<<"$out" |
+        awk '{ print $4, $8, $(NF - 4) }')"
+    [ -n "$waited" ] || fail "no word of what was sent: $out"
+    awk -v hosts="$1" -v rate="$2" -v bits="$3" -v median="$median" \
+        -v fastest="$fastest" -v sent="$sent" -v over="$over" \
+        -v waited="$waited" -v one="$one_fastest" -v n="$processors" 'BEGIN {
+        perfect = one / (hosts < n ? hosts : n)
+        wire = bits ? sprintf("%.0f ms", sent * 8000 / bits) : "-"
+        printf "| %d | %s | %.0f ms (%.0f) | %.0f ms | %.2f | %.2f MB, +%s %% " \
+            "| %s | %s %% |\n", hosts, rate, median, fastest, perfect,
+            fastest / perfect, sent / 1e6, over, wire, waited
+    }'
+}
+
+echo "$parameters parameters, 16 sequences of 128 tokens per update, float32," \
+    "one thread per rank, $processors processors, $(date -u +%Y-%m-%d)"
+[ "$processors" -ge 4 ] || echo "(four hosts share $processors processors:" \
+    "their perfect time is that of $processors)"
+echo
+echo "| hosts | network | update, median (fastest) | perfect | fastest /" \
+    "perfect | sent by each | on the wire alone | waited |"
+echo "|---|---|---|---|---|---|---|---|"
+printf '| 1 | - | %.0f ms (%.0f) | %.0f ms | 1.00 | - | - | - |\n' "$one" \
+    "$one_fastest" "$one_fastest"
+for hosts in 2 4; do
+    limit none
+    row $hosts 'no limit' 0
+    limit 10gbit 1mb
+    row $hosts '10 Gbit/s' 1e10
+    limit 1gbit 256kb
+    row $hosts '1 Gbit/s' 1e9
+    limit 100mbit 128kb
+    row $hosts '100 Mbit/s' 1e8
+done
