@@ -270,7 +270,7 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
                                   &session->run.tokenizer) +
                               pl_token_bytes_room(&session->run.tokenizer) +
                               session->quiz.requests.bytes;
-    if (session->run.purpose == PL_RUN_TRAINS)
+    if (session->run.purpose == PL_RUN_TRAINS && session->run.rank == 0)
         status = pl_medium_count(&medium, &machine, session->run.config,
                                  tokenizer_file_bytes(session), err);
     if (!status)
@@ -461,11 +461,8 @@ static pl_status fill_ranks(pl_session *session, weights_source *source,
     } else {
         status = pl_ranks_serve(&session->ranks, &ended, err);
     }
-    int each_has_its_own = source->from == PL_BEGIN_RESUME &&
-                           pl_gpt_workers(&session->run.gpt.layout);
-    if (!status) /* rank 0 knows how the run begins */
-        status = pl_comm_broadcast(session->ranks.comm, &each_has_its_own,
-                                   sizeof each_has_its_own, err);
+    const int each_has_its_own = source->from == PL_BEGIN_RESUME &&
+                                 pl_gpt_workers(&session->run.gpt.layout);
     if (!status && !each_has_its_own)
         status = pl_ranks_send_weights(&session->ranks, err);
     return status ? status : share_place(session, err);
@@ -510,6 +507,8 @@ pl_status pl_session_open_train(pl_session *session, pl_run_purpose purpose,
         session->others = pl_ranks_others(&session->ranks);
         session->run.others = &session->others;
     }
+    if (!status && comm) /* rank 0 knows how the run begins */
+        status = pl_comm_broadcast(comm, &source.from, sizeof source.from, err);
     if (!status)
         status = open_surroundings(session, machine, err);
     if (status)
