@@ -355,10 +355,15 @@ const pl_command pl_command_train = {
             "--live shows the run as a page in the browser while it goes on, "
             "on a port of\nthis machine alone, by a process of its own that "
             "the budget counts; it changes\nno bit.\n\n"
+            "Started by mpirun or srun, several processes share the run, with "
+            "the bits of one;\n--gradient_groups has to be at least their "
+            "number.\n\n"
             "  plimsoll train config/train_shakespeare_char.py "
             "--max_iters=2000\n"
             "  plimsoll train --resume out --max_iters=4000\n"
-            "  plimsoll train config/demo.py --dataset=mine --live\n",
+            "  plimsoll train config/demo.py --dataset=mine --live\n"
+            "  mpirun -n 4 plimsoll train config/train_gpt2.py "
+            "--gradient_groups=4\n",
     .keys = PL_FOR_TRAIN,
     .reads_configs = 1,
     .flags = train_flags,
