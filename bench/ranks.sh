@@ -52,8 +52,8 @@ row() {
         -v waited="$waited" -v one="$one_fastest" -v n="$processors" 'BEGIN {
         perfect = one / (hosts < n ? hosts : n)
         wire = bits ? sprintf("%.0f ms", sent * 8000 / bits) : "-"
-        printf "| %d | %s | %.0f ms (%.0f) | %.0f ms | %.2f | %.2f MB, +%s %% " \
-            "| %s | %s %% |\n", hosts, rate, median, fastest, perfect,
+        printf "| %d | %s | %.0f ms (%.0f) | %.0f ms | %.2f | %.2f MB, " \
+            "+%s %% | %s | %s %% |\n", hosts, rate, median, fastest, perfect,
             fastest / perfect, sent / 1e6, over, wire, waited
     }'
 }

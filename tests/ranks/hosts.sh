@@ -157,8 +157,9 @@ try_links() {
 # rounds it; from what is said when it isn't enough
 least_budget() {
     local least engine both='arena \(.*\) bytes + reserve \(.*\) bytes) at'
-    least=$(sed -n "s/.*$both.*/\1 \2/p" <<<"$out" | tr -d , | awk '{ sum = $1 + $2
-        if (sum > most) most = sum } END { printf "%.0f", most }')
+    least=$(sed -n "s/.*$both.*/\1 \2/p" <<<"$out" | tr -d , |
+        awk '{ sum = $1 + $2; if (sum > most) most = sum }
+        END { printf "%.0f", most }')
     engine=$(sed -n 's/.*less \([0-9.]*\) MB for .*/\1/p' <<<"$out" |
         sort -n | tail -n 1 | awk '{ printf "%.0f", $1 * 1e6 }')
     [ -n "$least$engine" ] || fail "no numbers: $out"

@@ -29,8 +29,9 @@ four=(--n_layer=2 --n_head=2 --n_embd=16 --block_size=16 --batch_size=4
     --eval_interval=1000000 --warmup_iters=2 --lr_decay_iters=200
     --learning_rate=1e-2 --dropout=0.1 --threads=1 --device=cpu)
 
-# processes MARK [RANK]: the ids of those that were started with PL_TEST_RUN=MARK
-# in the environment, the launcher's as well; or of the one that is that rank
+# processes MARK [RANK]: the ids of those that were started with
+# PL_TEST_RUN=MARK in the environment, the launcher's as well; or of the one
+# that is that rank
 processes() {
     local file
     for file in $(grep -lzsx "PL_TEST_RUN=$1" /proc/[0-9]*/environ); do
