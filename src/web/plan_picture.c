@@ -110,6 +110,7 @@ static int color_of(const pl_plan_picture *p, size_t part)
         { "working copy", 5 },
         { "gradients", 1 },
         { "moments", 2 },
+        { "outer state", 6 },
         { "control", 7 },
         { "packing", 7 },
         { "saved activations", 3 },
