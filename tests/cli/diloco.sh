@@ -61,7 +61,7 @@ same() {
 }
 
 for workers in 2 4; do
-    own=("${settings[@]}" --gradient_groups=$workers)
+    own=("${settings[@]}" --gradient_groups="$workers")
     expect 0 several $workers train "${own[@]}" --save_interval=4 \
         --out_dir=a$workers
     says '^step 6: '
