@@ -25,7 +25,7 @@
 
 enum {
     PL_NOTES_PLAN_BYTES = 64 * 1024,     /* at most */
-    PL_NOTES_PROGRESS_BYTES = 4096,      /* exactly */
+    PL_NOTES_PROGRESS_BYTES = 8192,      /* exactly */
     PL_NOTES_WARNINGS_BYTES = 64 * 1024, /* at most */
     /* all of them, in whole pages, and the plan while it is replaced */
     PL_NOTES_MOST_BYTES = 2 * PL_NOTES_PLAN_BYTES + PL_NOTES_WARNINGS_BYTES +

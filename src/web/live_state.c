@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHECKPOINTS = 256, PROGRESS_BYTES = 4096 };
+enum { MOST_CHECKPOINTS = 256 };
 
 /* ---- the process ---- */
 
@@ -57,7 +57,7 @@ static int is_end(const json_t *progress)
 /* progress.json as it is, if it is JSON. */
 static void put_progress(pl_json_text *j, const pl_live_run *run)
 {
-    char text[PROGRESS_BYTES];
+    char text[PL_NOTES_PROGRESS_BYTES + 1];
     size_t bytes = 0;
     json_t *progress = NULL;
     pl_file file;
