@@ -34,6 +34,7 @@ static void codes_have_names_and_the_exit_codes_of_the_manual(void **state)
         { PL_E_FORMAT, "format", 4 },
         { PL_E_MEMORY, "memory", 5 },
         { PL_E_UNSUPPORTED, "unsupported", 6 },
+        { PL_E_RANKS, "ranks", 7 },
         { PL_E_STOPPED, "stopped", 130 },
     };
     assert_int_equal(PL_STATUS_COUNT, sizeof codes / sizeof codes[0]);
