@@ -32,6 +32,11 @@ add_custom_target(descriptions ALL DEPENDS ${CMAKE_BINARY_DIR}/described)
 # COMPONENT common is for everybody; `local` is left out of the Debian package
 # and `debian` is in that alone.
 install(TARGETS plimsoll RUNTIME COMPONENT common)
+# not in the package, which would need MPI by it: who has several machines builds
+if(TARGET plimsoll_mpi)
+    install(TARGETS plimsoll_mpi
+        LIBRARY DESTINATION lib/plimsoll COMPONENT local)
+endif()
 install(PROGRAMS script/vocab DESTINATION ${CMAKE_INSTALL_BINDIR}
     RENAME plimsoll-vocab COMPONENT common)
 install(DIRECTORY ${described}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}

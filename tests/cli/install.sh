@@ -33,6 +33,7 @@ expected() {
     expected
     printf '%s\n' share/doc/plimsoll/CHANGELOG.md share/doc/plimsoll/LICENSE \
         share/zsh/site-functions/_plimsoll
+    [ ! -f "$build/plimsoll-mpi.so" ] || echo lib/plimsoll/plimsoll-mpi.so
 } | LC_ALL=C sort >local.txt
 {
     expected
