@@ -11,7 +11,7 @@
 #   on_hosts COMMAND... one rank of it on each of the first $hosts (4)
 #   enter HOST COMMAND...
 #   cable HOST up|down  the link between that host and the switch
-#   limit RATE [BURST]  of what each host sends, by a token bucket; none: none
+#   limit RATE          of what each host sends, by a token bucket; none: none
 
 hosts_fail() {
     echo "FAILED: $*" >&2
@@ -142,13 +142,14 @@ cable() {
     done
 }
 
-# limit RATE [BURST]: as tc writes them
+# limit RATE [BURST [LATENCY]]: as tc writes them; what would wait for longer is
+# dropped
 limit() {
     local i
     for i in 0 1 2 3; do
         tc -n "$host_spaces-$i" qdisc del dev eth0 root 2>/dev/null || true
         [ "$1" = none ] ||
             tc -n "$host_spaces-$i" qdisc add dev eth0 root tbf rate "$1" \
-                burst "${2:-128kb}" latency 50ms
+                burst "${2:-128kb}" latency "${3:-400ms}"
     done
 }
