@@ -157,6 +157,9 @@ void pl_comm_close(pl_comm *comm)
     if (!comm)
         return;
     const pl_comm_patience patience = wait_until("ended", comm->timeout + more);
+    for (int i = 0; i < comm->who.ranks; i++) /* no more news */
+        if (i != comm->who.rank)
+            comm->engine->cancel(&comm->others[i].receiving);
     comm->engine->close(&patience);
 }
 

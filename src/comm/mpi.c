@@ -15,6 +15,7 @@
 enum { MOST_REQUESTS = 4096 };
 static MPI_Request requests[MOST_REQUESTS];
 static unsigned char used[MOST_REQUESTS];
+static unsigned char is_sent[MOST_REQUESTS]; /* or it is received */
 
 static int fail(char *why, const char *what, int code)
 {
@@ -100,6 +101,7 @@ static int begin(int is_send, int other, int tag, void *data, size_t bytes,
     }
     if (take(request, why))
         return 1;
+    is_sent[(MPI_Request *)request->handle - requests] = is_send != 0;
     int code = is_send ? MPI_Isend(data, (int)bytes, MPI_BYTE, other, tag,
                                    MPI_COMM_WORLD, request->handle)
                        : MPI_Irecv(data, (int)bytes, MPI_BYTE, other, tag,
@@ -137,7 +139,10 @@ static void cancel(pl_comm_request *request)
 {
     MPI_Request *own = request->handle;
     MPI_Cancel(own);
-    MPI_Request_free(own);
+    if (is_sent[own - requests]) /* which may never end */
+        MPI_Request_free(own);
+    else
+        MPI_Wait(own, MPI_STATUS_IGNORE);
     used[own - requests] = 0;
 }
 
