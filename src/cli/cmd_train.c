@@ -356,7 +356,7 @@ const pl_command pl_command_train = {
             "on a port of\nthis machine alone, by a process of its own that "
             "the budget counts; it changes\nno bit.\n\n"
             "Started by mpirun or srun, several processes share the run, with "
-            "the bits of one;\n--gradient_groups has to be at least their "
+            "the bits of\none; --gradient_groups has to be at least their "
             "number.\n\n"
             "  plimsoll train config/train_shakespeare_char.py "
             "--max_iters=2000\n"

@@ -240,7 +240,7 @@ expect 0 "$PLIMSOLL" plan --n_layer=2 --memory=20GB --json
 # one table: the help's lines are the manual's
 codes=$(sed -n '/^Exit codes:/,$p' <<<"$help" |
     sed -n 's/^ *\([0-9][0-9]*\)  \(.*\)/| \1 | \2 |/p')
-[ "$(wc -l <<<"$codes")" -eq 8 ] || fail "codes: $codes"
+[ "$(wc -l <<<"$codes")" -eq 9 ] || fail "codes: $codes"
 while read -r line; do
     grep -qF -- "$line" "$manual" || fail "$manual has no line: $line"
 done <<<"$codes"

@@ -177,16 +177,17 @@ fail_by() {
             word "$resume_line, under the same"
         }
         ;;
-    TERM | INT) # before it listens, it is the system that ends it
+    TERM | INT) # before it listens, it is the system that ends it, and then
+        # the launcher kills the others
         kill "-$1" "$victim"
-        ended '130 143'
+        ended '130 143 137'
         word "$resume_line|exited on signal|stopped before"
         ;;
     all)
         for pid in $(processes "$TMP_DIR.$mark"); do
             [ "$pid" = "$launcher" ] || kill -TERM "$pid" 2>/dev/null || true
         done
-        ended 143
+        ended '143 137'
         word "$resume_line|exited on signal|stopped before"
         ;;
     launcher) # asks all to end, and has a code of its own
