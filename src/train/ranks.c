@@ -265,6 +265,8 @@ pl_status pl_ranks_sum_up(pl_ranks *ranks, pl_error *err)
         own->waited = 0.5 * (own->waited + theirs.waited);
     }
     ranks->work.least = least / count * (count - 1);
+    if (pl_gpt_workers(&gpt->layout)) /* they meet now and then */
+        ranks->work.least /= gpt->layout.sync_interval;
     return PL_OK;
 }
 

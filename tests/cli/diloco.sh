@@ -66,6 +66,7 @@ for workers in 2 4; do
         --out_dir=a$workers
     says '^step 6: '
     says_not '^step 4: '
+    says 'each rank sent [0-9]+ bytes per update, [0-9.]+ % more than the least'
     [ "$(find a$workers/step-00000006 -name 'worker-*' | wc -l)" = \
         $((workers - 1)) ] || fail 'not a file for every other worker'
     expect 0 several $workers train "${own[@]}" --save_interval=5 \
