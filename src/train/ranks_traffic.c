@@ -149,10 +149,13 @@ pl_traffic pl_traffic_begin(pl_comm *comm, char *const chunks[4], int partner,
 static pl_status hand_out(pl_traffic *t, int *moved, pl_error *err)
 {
     pl_comm_message *message = &t->sending[t->sent % 2];
+    pl_status status = PL_OK;
     size_t bytes;
-    int is_free;
-    pl_status status = pl_comm_look(t->comm, message, &is_free, err);
-    if (status || !is_free || t->is_all_sent)
+    for (int i = 0; i < 2 && !status; i++) {
+        int is_free;
+        status = pl_comm_look(t->comm, &t->sending[i], &is_free, err);
+    }
+    if (status || message->handle || t->is_all_sent)
         return status;
     char *chunk = t->chunks[t->sent % 2];
     status = pl_flow_fill(&t->out, chunk, &bytes, err);
