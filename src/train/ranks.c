@@ -148,6 +148,7 @@ void pl_ranks_abandon(pl_ranks *ranks)
 void pl_ranks_begin_gradients(pl_ranks *ranks, int is_aside)
 {
     ranks->part = ranks->far = 0;
+    ranks->is_moving = 0;
     atomic_store(&ranks->ready, 0);
     ranks->begun = pl_comm_sent_bytes(ranks->comm);
     ranks->is_aside = is_aside && ranks->aside;

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static size_t element_bytes(const pl_run *run, pl_buffer_id buffer)
-{
-    return pl_dtype_bytes(run->gpt.graph.buffers[buffer].dtype);
-}
-
 typedef enum asked { ASKED_READ = 1, ASKED_WRITE, ASKED_END } asked;
 
 /* What rank 0 wants of another; behind ASKED_WRITE the elements follow. */
@@ -133,7 +128,8 @@ static pl_status answer(pl_ranks *ranks, const request *r, pl_error *err)
 {
     pl_run *run = ranks->run;
     const pl_buffer_id buffer = buffer_of(run, r->set, r->slot);
-    const size_t each = element_bytes(run, buffer), bytes = r->count * each;
+    const size_t each = pl_piece_element_bytes(run, buffer),
+                 bytes = r->count * each;
     char *chunk = ranks->chunks[0];
     PL_CHECK(bytes <= PL_RANKS_CHUNK_BYTES);
     pl_status status = PL_OK;

@@ -6,7 +6,7 @@
 
 /* ---- what is on its way ---- */
 
-static size_t element_bytes(const pl_run *run, pl_buffer_id buffer)
+size_t pl_piece_element_bytes(const pl_run *run, pl_buffer_id buffer)
 {
     return pl_dtype_bytes(run->gpt.graph.buffers[buffer].dtype);
 }
@@ -33,7 +33,7 @@ static int next(pl_flow *s, size_t most, pl_piece *out)
                                                             s->owner);
             if (buffer == PL_NO_BUFFER || s->at == slice.count || !is_meant(s))
                 continue;
-            const size_t bytes = element_bytes(s->run, buffer),
+            const size_t bytes = pl_piece_element_bytes(s->run, buffer),
                          room = most / bytes, left = slice.count - s->at,
                          count = left < room ? left : room;
             *out = (pl_piece){ buffer, s->slot, slice.first + s->at, count,

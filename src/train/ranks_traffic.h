@@ -26,6 +26,9 @@ typedef struct pl_piece {
     size_t slot, first, count, bytes; /* bytes of an element */
 } pl_piece;
 
+/* Of an element of a buffer. */
+size_t pl_piece_element_bytes(const pl_run *run, pl_buffer_id buffer);
+
 /* Puts it there; of a weight also in its working copy. */
 PL_MUST_CHECK pl_status pl_piece_put(pl_run *run, const pl_piece *piece,
                                      const char *chunk, pl_error *err);
