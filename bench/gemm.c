@@ -14,8 +14,8 @@
  *
  * With bfloat16 or float16, activations and their gradients are kept so, but
  * for the residual stream, and float32 is rounded to it as it is packed, as
- * training does. The peak of bfloat16 is that of its own instructions, where
- * the set has some. */
+ * training does. bfloat16 is added up as 'auto' would, and its peak is that of
+ * its own instructions, where the set has some. */
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/threads.h"
@@ -196,10 +196,15 @@ static void run_gemm(void *context, int ith, int nth)
 static void run_peak(void *context, int ith, int nth)
 {
     bench *b = context;
-    const int bf16 = b->storage == PL_STORE_BF16 && b->kernels.peak_bf16;
+    const pl_kernels *set = &b->kernels;
+    const int bf16 = b->storage == PL_STORE_BF16;
+    double (*peak)(size_t, float *) = set->peak;
     (void)nth;
-    b->flops[ith] = (bf16 ? b->kernels.peak_bf16
-                          : b->kernels.peak)(b->peak_rounds, &b->sink[ith]);
+    if (bf16 && set->peak_bf16)
+        peak = set->peak_bf16;
+    if (bf16 && set->peak_matrices)
+        peak = set->peak_matrices;
+    b->flops[ith] = peak(b->peak_rounds, &b->sink[ith]);
 }
 
 /* Multiply-adds per second, two flops each: the best of a few short runs. */
@@ -242,6 +247,7 @@ static void prepare(bench *b, const product *p)
     drop(b);
     b->ready = *p;
     b->gemm = gemm_of(p, b->storage);
+    b->gemm.products = b->kernels.matrices;
     pl_gemm *g = &b->gemm;
     b->a = take(g->M * g->K);
     b->b = take(g->K * g->N);

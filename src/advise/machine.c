@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "config/special.h"
 #include "device/choose.h"
+#include "device/products.h"
 #include "model/gpt.h"
 
 #include "format/jsontext.h"
@@ -71,6 +72,8 @@ static int read_rates(pl_rates *rates, const char *folder, const rates_of *of,
  * measured. */
 static double products_in(const pl_device_info *device, pl_dtype dtype)
 {
+    if (dtype == PL_BF16 && device->products == PL_PRODUCTS_AMX)
+        return device->amx_speed;
     if (dtype != PL_F32 && device->products != PL_PRODUCTS_EXACT)
         return device->tensor_speed;
     return dtype == PL_BF16 ? device->bf16_speed : 1.0;
@@ -150,6 +153,27 @@ static pl_status find_host_budget(pl_machine *machine, pl_machine_use use,
     return PL_OK;
 }
 
+/* The device of a config as it would be in another dtype, in which 'auto' may
+ * mean other products. */
+static pl_device_info device_in(const pl_device_info *device,
+                                const pl_config *config, pl_dtype dtype)
+{
+    static const pl_dtype_choice choices[PL_RATE_DTYPES] = {
+        [PL_F32] = PL_DTYPE_FLOAT32,
+        [PL_BF16] = PL_DTYPE_BFLOAT16,
+        [PL_F16] = PL_DTYPE_FLOAT16,
+    };
+    pl_device_info other = *device;
+    pl_config changed = *config;
+    changed.dtype = choices[dtype];
+    changed.kept_arithmetic = PL_ARITHMETIC_UNSAID;
+    if (device->products != PL_PRODUCTS_EXACT ||
+        changed.dtype == config->dtype ||
+        pl_products_settle(&other, &changed, NULL))
+        return *device;
+    return other;
+}
+
 pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
                           const pl_config *config, const char *cache_folder,
                           pl_heap *heap, pl_error *err)
@@ -165,9 +189,13 @@ pl_status pl_machine_make(pl_machine *machine, pl_machine_use use,
         return status;
     rates_of of = { .device = &machine->device, .width = machine->width };
     for (int i = 0; i < PL_RATE_DTYPES; i++) {
+        const pl_device_info device = device_in(&machine->device, config,
+                                                (pl_dtype)i);
+        of.device = &device;
         of.dtype = (pl_dtype)i;
         machine->rates[i] = recall(cache_folder, &of, heap);
     }
+    of.device = &machine->device;
     pl_rates similar = { .source = PL_RATES_SIMILAR };
     of.dtype = machine->dtype;
     of.width = 0;

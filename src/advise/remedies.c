@@ -246,13 +246,13 @@ static int64_t *key_of(pl_config *config, const struct size *size)
 static int64_t unit_of(const pricing *p, const pl_config *config,
                        const struct size *size)
 {
-    const int exact = p->machine->device.products == PL_PRODUCTS_EXACT;
+    const int group = pl_products_group(p->machine->device.products);
     const int64_t value = *key_of((pl_config *)(uintptr_t)config, size);
     int64_t unit = 1;
     if (size->key == offsetof(pl_config, n_embd))
         unit = 2 * config->n_head;
     else if (size->key == offsetof(pl_config, block_size))
-        unit = exact || value > 64 ? 64 : PL_TENSOR_GROUP;
+        unit = group == 1 || value > 64 ? 64 : group;
     return unit < value ? unit : 1;
 }
 

@@ -1,5 +1,6 @@
 /* cpu.c: see cpu.h. Asks the compiler's CPUID helpers and the scheduler. */
 #include "base/cpu.h"
+#include "base/cpu_amx.h"
 #include "base/cpu_bf16.h"
 
 #include <sched.h>
@@ -19,6 +20,9 @@ static const char *const isa_names[PL_ISA_COUNT] = {
     [PL_ISA_AVX512] = "avx512",
 #if PL_HAVE_AVX512BF16
     [PL_ISA_AVX512BF16] = "avx512bf16",
+#endif
+#if PL_HAVE_AMX
+    [PL_ISA_AMX] = "amx",
 #endif
 #endif
 };
@@ -63,15 +67,40 @@ static int once(atomic_int *known, int (*ask)(void))
     return atomic_load(known) == YES;
 }
 
-/* The wish is asked of the processor, and of its stopwatch only without one. */
-static pl_isa raised(pl_isa best, const char *wish)
+static int is_named(pl_isa isa, const char *wish)
+{
+    return wish && strcmp(wish, isa_names[isa]) == 0;
+}
+
+/* What a wish names is asked of the processor, and of its stopwatch only
+ * without one. */
+#if PL_HAVE_AMX
+static int has_amx(const char *wish)
+{
+    static atomic_int has, rounds, fast;
+    return !is_named(PL_ISA_AVX512BF16, wish) && once(&has, pl_cpu_has_amx) &&
+           once(&rounds, pl_cpu_amx_rounds) &&
+           (is_named(PL_ISA_AMX, wish) || once(&fast, pl_cpu_amx_is_fast));
+}
+#endif
+
+static int has_bf16(const char *wish)
 {
     static atomic_int rounds, fast;
-    if (best != PL_ISA_AVX512 || !pl_cpu_has_bf16() ||
-        !once(&rounds, pl_cpu_bf16_rounds))
+    return pl_cpu_has_bf16() && once(&rounds, pl_cpu_bf16_rounds) &&
+           (is_named(PL_ISA_AVX512BF16, wish) ||
+            once(&fast, pl_cpu_bf16_is_fast));
+}
+
+static pl_isa raised(pl_isa best, const char *wish)
+{
+    if (best != PL_ISA_AVX512)
         return best;
-    const int named = wish && strcmp(wish, isa_names[PL_ISA_AVX512BF16]) == 0;
-    return named || once(&fast, pl_cpu_bf16_is_fast) ? PL_ISA_AVX512BF16 : best;
+#if PL_HAVE_AMX
+    if (has_amx(wish))
+        return PL_ISA_AMX;
+#endif
+    return has_bf16(wish) ? PL_ISA_AVX512BF16 : best;
 }
 #else
 static pl_isa raised(pl_isa best, const char *wish)

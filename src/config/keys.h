@@ -138,7 +138,8 @@ enum { PL_MAX_LAYERS = 1000, PL_MAX_LEVEL = 3 };
     C(PL_PRODUCTS_WISH_AUTO, "auto") C(PL_PRODUCTS_WISH_EXACT, "exact")        \
     C(PL_PRODUCTS_WISH_TENSOR, "tensor")                                       \
     C(PL_PRODUCTS_WISH_TENSOR24, "tensor24")                                   \
-    C(PL_PRODUCTS_WISH_TENSOR25, "tensor25")
+    C(PL_PRODUCTS_WISH_TENSOR25, "tensor25")                                   \
+    C(PL_PRODUCTS_WISH_AMX, "amx")
 #define PL_CHOICES_weights(C)                                                  \
     C(PL_WEIGHTS_FLOAT32, "float32") C(PL_WEIGHTS_BF16, "bf16")
 #define PL_CHOICES_working_copy(C)                                             \
@@ -364,9 +365,9 @@ X(CHOICE, dtype, PL_DTYPE_FLOAT32, 0, 0, NUMBERS,                              \
 X(CHOICE, products, PL_PRODUCTS_WISH_AUTO, 0, 0, NUMBERS,                      \
   PL_FOR_TRAIN | PL_FOR_SAMPLE | PL_FOR_SERVE, MACHINE,                        \
   "how a 16-bit dtype's products are added up: 'exact' by multiply-adds, "     \
-  "'tensor24' as the tensor cores of Ampere and Ada do, 'tensor25' as "        \
-  "Hopper's and Blackwell's do, 'tensor' as this card's do; 'auto': as the "   \
-  "checkpoint was, else as the card's tensor cores do where it has some")      \
+  "'tensor24' as Ampere's and Ada's tensor cores, 'tensor25' as Hopper's and " \
+  "Blackwell's, 'amx' as Intel's AMX (bfloat16), 'tensor' as what is here; "   \
+  "'auto': as the checkpoint was, else as tensor cores or AMX, if any")        \
 X(CHOICE, weights, PL_WEIGHTS_FLOAT32, 0, 0, TENSORS, PL_FOR_TRAIN, MACHINE,   \
   "how training keeps the weights: float32, or bf16 with stochastic "          \
   "rounding, which takes 2 bytes per parameter less and gives other numbers")  \

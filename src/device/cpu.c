@@ -31,8 +31,11 @@ static cpu *cpu_of(pl_device *device)
 /* Of a set that multiplies pairs of bfloat16, until rates are measured: the
  * peak is twice as high, and what it leaves undone isn't. */
 #define BF16_SPEED 1.8
-/* Likewise of tensor arithmetic, by integers: 6 to 9 times slower. */
-#define TENSOR_SPEED 0.13
+/* Likewise of tensor arithmetic, by integers: 6 to 9 times slower; and of that
+ * of AMX, by multiply-adds or by its instructions. */
+#define TENSOR_SPEED  0.13
+#define AMX_FMA_SPEED 0.8
+#define AMX_SPEED     5.0
 
 pl_kernels pl_cpu_kernels(const pl_device_info *info)
 {
@@ -50,11 +53,15 @@ pl_device_info pl_cpu_info(int variant, size_t threads)
                             .has_all_products = 1,
                             .bf16_speed = 1.0,
                             .tensor_speed = TENSOR_SPEED,
+                            .amx_speed = AMX_FMA_SPEED,
                             .host_bytes = threads * PL_THREAD_STACK_BYTES };
     const pl_kernels kernels = pl_cpu_kernels(&info);
     info.arithmetic = kernels.arithmetic;
     if (kernels.peak_bf16)
         info.bf16_speed = BF16_SPEED;
+    info.tensor = kernels.matrices;
+    if (kernels.matrices == PL_PRODUCTS_AMX)
+        info.amx_speed = AMX_SPEED;
     snprintf(info.kernels, sizeof info.kernels, "%s", kernels.name);
     snprintf(info.text, sizeof info.text, "%zu thread%s, %s kernels", threads,
              threads == 1 ? "" : "s", kernels.name);
@@ -412,6 +419,9 @@ static double probe(pl_device *device, pl_probe what)
     best_run run = { .device = own, .peak = set->peak, .rounds = 200000 };
     if (what == PL_PROBE_FLOPS_BF16 && set->peak_bf16)
         run.peak = set->peak_bf16;
+    if (what == PL_PROBE_FLOPS_BF16 && set->peak_matrices &&
+        own->steps.products == set->matrices)
+        run.peak = set->peak_matrices;
     if (what != PL_PROBE_READS)
         return run.peak ? best_of(&run, run_peak) : 0.0;
     if (!set->read || all < 4096)

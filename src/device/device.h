@@ -87,15 +87,15 @@ typedef struct pl_device_info {
     char kernels[16];
     pl_arithmetic arithmetic; /* of all that it computes */
     pl_products products;     /* of 16 bits; pl_device_choose settles it */
-    pl_products tensor;       /* what its tensor cores compute; exact: it has
-                               * none */
+    pl_products tensor;       /* what its tensor cores, or its processor's AMX,
+                               * compute; exact: it has none */
     int has_all_products;     /* its kernels compute every kind */
     pl_place_rules memory;
     size_t workers; /* that share a step; scratch may be for each */
     size_t cores;   /* of 3 GHz with AVX2 that it is worth, until measured */
-    /* of bfloat16 products, and of 16-bit ones in tensor arithmetic, as a
-     * multiple of float32's */
-    double bf16_speed, tensor_speed;
+    /* of bfloat16 products, of 16-bit ones in tensor arithmetic and of those in
+     * AMX's, as a multiple of float32's */
+    double bf16_speed, tensor_speed, amx_speed;
     /* of a card, as its maker states them; 0: none, or unknown */
     double card_flops, card_bytes_per_second;
     size_t host_bytes; /* that it takes of the host's memory for itself */

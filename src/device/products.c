@@ -16,11 +16,18 @@ static int is_mixed(const pl_config *config)
            config->weights == PL_WEIGHTS_BF16;
 }
 
+/* AMX multiplies bfloat16 alone. */
+static int has_operands(const pl_config *config, pl_products products)
+{
+    return has_halves(config) &&
+           (products != PL_PRODUCTS_AMX || config->dtype == PL_DTYPE_BFLOAT16);
+}
+
 /* The gradients of weights are chains over rows, which are cut between
  * sequences. */
-static int has_whole_groups(const pl_config *config)
+static int has_whole_groups(const pl_config *config, pl_products products)
 {
-    return config->block_size % PL_TENSOR_GROUP == 0;
+    return config->block_size % pl_products_group(products) == 0;
 }
 
 /* What 'auto' asks for. */
@@ -31,8 +38,10 @@ static pl_products automatic(const pl_device_info *info,
         return PL_PRODUCTS_EXACT;
     if (config->kept_arithmetic != PL_ARITHMETIC_UNSAID)
         return pl_arithmetic_products(config->kept_arithmetic);
-    return is_mixed(config) || !has_whole_groups(config) ? PL_PRODUCTS_EXACT
-                                                         : info->tensor;
+    return is_mixed(config) || !has_operands(config, info->tensor) ||
+                   !has_whole_groups(config, info->tensor)
+               ? PL_PRODUCTS_EXACT
+               : info->tensor;
 }
 
 static pl_products wanted(const pl_device_info *info, const pl_config *config)
@@ -44,6 +53,8 @@ static pl_products wanted(const pl_device_info *info, const pl_config *config)
         return PL_PRODUCTS_TENSOR24;
     case PL_PRODUCTS_WISH_TENSOR25:
         return PL_PRODUCTS_TENSOR25;
+    case PL_PRODUCTS_WISH_AMX:
+        return PL_PRODUCTS_AMX;
     case PL_PRODUCTS_WISH_TENSOR:
         return info->tensor == PL_PRODUCTS_EXACT ? PL_PRODUCTS_TENSOR24
                                                  : info->tensor;
@@ -53,14 +64,22 @@ static pl_products wanted(const pl_device_info *info, const pl_config *config)
     return automatic(info, config);
 }
 
-static pl_status check_config(const pl_config *config, const char *name,
+static pl_status check_config(const pl_config *config, pl_products products,
                               pl_error *err)
 {
+    const char *name = pl_products_name(products);
+    const int group = pl_products_group(products);
     if (!has_halves(config))
         return pl_fail(err, PL_E_CONFIG,
                        "products = '%s' needs operands of 16 bits, and dtype "
                        "is 'float32'. Set dtype = 'bfloat16' or 'float16', or "
                        "products = 'exact'",
+                       name);
+    if (!has_operands(config, products))
+        return pl_fail(err, PL_E_CONFIG,
+                       "products = '%s' needs operands of bfloat16, and dtype "
+                       "is 'float16'. Set dtype = 'bfloat16', or products = "
+                       "'exact'",
                        name);
     if (is_mixed(config))
         return pl_fail(err, PL_E_CONFIG,
@@ -69,13 +88,12 @@ static pl_status check_config(const pl_config *config, const char *name,
                        "two. Set dtype = 'bfloat16', weights = 'float32' or "
                        "products = 'exact'",
                        name);
-    if (!has_whole_groups(config))
+    if (!has_whole_groups(config, products))
         return pl_fail(err, PL_E_CONFIG,
                        "products = '%s' adds up groups of %d rows, and "
                        "block_size is %lld. Set block_size to a multiple of "
                        "%d, or products = 'exact'",
-                       name, PL_TENSOR_GROUP, (long long)config->block_size,
-                       PL_TENSOR_GROUP);
+                       name, group, (long long)config->block_size, group);
     return PL_OK;
 }
 
@@ -113,7 +131,7 @@ pl_status pl_products_settle(pl_device_info *info, const pl_config *config,
     const char *name = pl_products_name(products);
     if (products == PL_PRODUCTS_EXACT)
         return PL_OK;
-    pl_status status = check_config(config, name, err);
+    pl_status status = check_config(config, products, err);
     if (!status)
         status = check_device(info, products, err);
     if (status)
@@ -136,10 +154,12 @@ void pl_products_say(const pl_device_info *info, const pl_config *config,
                    "is '%s', which Ampere and Ada have",
                    pl_products_name(info->products));
     if (config->products == PL_PRODUCTS_WISH_AUTO && has_halves(config) &&
-        info->tensor != PL_PRODUCTS_EXACT && !has_whole_groups(config) &&
+        info->tensor != PL_PRODUCTS_EXACT &&
+        !has_whole_groups(config, info->tensor) &&
         info->products == PL_PRODUCTS_EXACT)
         pl_log_say(log, PL_LOG_NOTE,
-                   "products are exact, and slower than %s could: tensor cores "
-                   "need a block_size that is a multiple of %d",
-                   info->text, PL_TENSOR_GROUP);
+                   "products are exact, and slower than %s could: its "
+                   "instructions for matrices need a block_size that is a "
+                   "multiple of %d",
+                   info->text, pl_products_group(info->tensor));
 }

@@ -21,6 +21,7 @@ typedef enum pl_arithmetic {
     /* the same, but for 16-bit products, which are tensor arithmetic */
     PL_ARITHMETIC_TENSOR24,
     PL_ARITHMETIC_TENSOR25,
+    PL_ARITHMETIC_AMX,
     PL_ARITHMETIC_COUNT
 } pl_arithmetic;
 
@@ -36,7 +37,7 @@ pl_arithmetic pl_arithmetic_with(pl_arithmetic set, pl_products products);
 /* The kind of products that it has. */
 pl_products pl_arithmetic_products(uint64_t arithmetic);
 
-/* "exact", "tensor24", "tensor25". */
+/* "exact", "tensor24", "tensor25", "amx". */
 const char *pl_products_name(pl_products products);
 
 #endif

@@ -484,8 +484,8 @@ typedef struct pl_loss_sum {
     X(outer)
 
 typedef struct pl_kernels {
-    const char
-        *name; /* "ref", "base", "avx2", "avx512", "avx512bf16", "neon" */
+    const char *name; /* "ref", "base", "avx2", "avx512", "avx512bf16", "amx",
+                       * "neon" */
     pl_arithmetic arithmetic;
 #define PL_KERNEL_SLOT(op) void (*op)(const pl_##op *args, int ith, int nth);
     PL_KERNEL_TABLE(PL_KERNEL_SLOT)
@@ -497,6 +497,10 @@ typedef struct pl_kernels {
     /* The same for bf16 products, where they have instructions of their own;
      * else NULL. */
     double (*peak_bf16)(size_t rounds, float *sink);
+    /* What its instructions for matrices compute, and the same for these;
+     * exact and NULL where it has none. */
+    pl_products matrices;
+    double (*peak_matrices)(size_t rounds, float *sink);
     /* Reads x (but for a remainder of less than 1 KiB) and adds something that
      * depends on it to *sink. For measuring how fast memory can be read. NULL
      * in the reference. */

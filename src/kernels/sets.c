@@ -12,6 +12,7 @@
 #define PL_AVX2(op)       set->op = pl_avx2_##op;
 #define PL_AVX512(op)     set->op = pl_avx512_##op;
 #define PL_AVX512BF16(op) set->op = pl_avx512bf16_##op;
+#define PL_AMX(op)        set->op = pl_amx_##op;
 #define PL_NEON(op)       set->op = pl_neon_##op;
 
 #define PL_OVERLAY(isa, fill, number)                                          \
@@ -31,6 +32,9 @@ PL_OVERLAY(avx512, PL_AVX512, PL_ARITHMETIC_FUSED)
 #if PL_HAVE_AVX512BF16
 PL_OVERLAY(avx512bf16, PL_AVX512BF16, PL_ARITHMETIC_FUSED)
 #endif
+#if PL_HAVE_AMX
+PL_OVERLAY(amx, PL_AMX, PL_ARITHMETIC_FUSED)
+#endif
 #elif PL_HAVE_ARM64
 PL_OVERLAY(neon, PL_NEON, PL_ARITHMETIC_FUSED)
 #endif
@@ -47,39 +51,47 @@ const char *pl_arithmetic_name(uint64_t arithmetic)
         [PL_ARITHMETIC_BASE_1] = "base of an earlier version",
         [PL_ARITHMETIC_FUSED_1] = "avx2, avx512 and neon of an earlier version",
         [PL_ARITHMETIC_BASE] = "base",
-        [PL_ARITHMETIC_FUSED] = "avx2, avx512, avx512bf16 and neon",
+        [PL_ARITHMETIC_FUSED] = "avx2, avx512, avx512bf16, amx and neon",
         [PL_ARITHMETIC_TENSOR24] = "the same with tensor24 products",
         [PL_ARITHMETIC_TENSOR25] = "the same with tensor25 products",
+        [PL_ARITHMETIC_AMX] = "the same with amx products",
     };
     return names[arithmetic < PL_ARITHMETIC_COUNT ? arithmetic
                                                   : PL_ARITHMETIC_UNSAID];
 }
 
+/* Of each kind of products: its name, and the arithmetic that the fused sets
+ * have with it. */
+static const struct {
+    const char *name;
+    pl_arithmetic with;
+} kinds[] = {
+    [PL_PRODUCTS_EXACT] = { "exact", PL_ARITHMETIC_FUSED },
+    [PL_PRODUCTS_TENSOR24] = { "tensor24", PL_ARITHMETIC_TENSOR24 },
+    [PL_PRODUCTS_TENSOR25] = { "tensor25", PL_ARITHMETIC_TENSOR25 },
+    [PL_PRODUCTS_AMX] = { "amx", PL_ARITHMETIC_AMX },
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
 pl_arithmetic pl_arithmetic_with(pl_arithmetic set, pl_products products)
 {
     if (products == PL_PRODUCTS_EXACT)
         return set;
-    if (set != PL_ARITHMETIC_FUSED)
-        return PL_ARITHMETIC_UNSAID;
-    return products == PL_PRODUCTS_TENSOR24 ? PL_ARITHMETIC_TENSOR24
-                                            : PL_ARITHMETIC_TENSOR25;
+    return set == PL_ARITHMETIC_FUSED ? kinds[products].with
+                                      : PL_ARITHMETIC_UNSAID;
 }
 
 pl_products pl_arithmetic_products(uint64_t arithmetic)
 {
-    return arithmetic == PL_ARITHMETIC_TENSOR24   ? PL_PRODUCTS_TENSOR24
-           : arithmetic == PL_ARITHMETIC_TENSOR25 ? PL_PRODUCTS_TENSOR25
-                                                  : PL_PRODUCTS_EXACT;
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].with == arithmetic)
+            return (pl_products)i;
+    return PL_PRODUCTS_EXACT;
 }
 
 const char *pl_products_name(pl_products products)
 {
-    static const char *const names[] = {
-        [PL_PRODUCTS_EXACT] = "exact",
-        [PL_PRODUCTS_TENSOR24] = "tensor24",
-        [PL_PRODUCTS_TENSOR25] = "tensor25",
-    };
-    return names[products];
+    return kinds[products].name;
 }
 
 pl_kernels pl_kernels_for(pl_isa isa)
@@ -96,6 +108,14 @@ pl_kernels pl_kernels_for(pl_isa isa)
     if (isa >= PL_ISA_AVX512BF16) {
         overlay_avx512bf16(&set);
         set.peak_bf16 = pl_avx512bf16_peak_bf16;
+    }
+#endif
+#if PL_HAVE_AMX
+    if (isa >= PL_ISA_AMX) {
+        overlay_amx(&set);
+        set.peak_bf16 = NULL;
+        set.matrices = PL_PRODUCTS_AMX;
+        set.peak_matrices = pl_amx_peak_matrices;
     }
 #endif
 #elif PL_HAVE_ARM64

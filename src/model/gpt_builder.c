@@ -59,8 +59,8 @@ pl_buffer_id pl_build_gradient(const builder *b, pl_param_kind kind, int layer)
  * over rows in tensor arithmetic are cut between groups only. */
 size_t pl_build_chunk(const builder *b, size_t most)
 {
-    const int exact = b->gpt->layout.device.products == PL_PRODUCTS_EXACT;
-    const size_t unit = exact ? 1 : PL_TENSOR_GROUP;
+    const size_t unit = (size_t)pl_products_group(
+        b->gpt->layout.device.products);
     size_t rows = b->rows, parts = most ? (rows + most - 1) / most : 1;
     if (parts > PL_GPT_MAX_CHUNKS)
         parts = PL_GPT_MAX_CHUNKS;

@@ -63,6 +63,8 @@ static const char *way_back(uint64_t arithmetic)
         return "with its dtype and products = 'tensor24'";
     case PL_ARITHMETIC_TENSOR25:
         return "with its dtype and products = 'tensor25'";
+    case PL_ARITHMETIC_AMX:
+        return "with its dtype and products = 'amx'";
     default:
         return "with the version that wrote it (\"plimsoll\" in its "
                "state.json)";

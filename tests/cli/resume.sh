@@ -70,7 +70,7 @@ if ! grep -q 'base kernels' <<<"$out"; then
     says_not 'arithmetic'
     expect 3 env PLIMSOLL_ISA=base "$PLIMSOLL" train --resume bits \
         --max_iters=10
-    says 'arithmetic 4 \(avx2, avx512, avx512bf16 and neon\)'
+    says 'arithmetic 4 \(avx2, avx512, avx512bf16, amx and neon\)'
     # every update says whose bits it has
     [ "$(grep -o '"step": [0-9]*,.*"arithmetic": [0-9]*' bits/metrics.jsonl |
         sed 's/"step": \([0-9]*\),.*: /\1:/' | tr '\n' ' ')" = \

@@ -90,7 +90,7 @@ static inline float oracle_drop(const pl_dropout *drop, size_t head, size_t b,
 
 /* A chain of products: CHAIN, or TENSOR with the group that has begun. */
 typedef struct oracle_chain {
-    float sum, a[PL_TENSOR_GROUP], b[PL_TENSOR_GROUP];
+    float sum, a[PL_LARGEST_GROUP], b[PL_LARGEST_GROUP];
     double size; /* the sum of the products' sizes */
     int count;
 } oracle_chain;
@@ -105,7 +105,7 @@ static inline void oracle_end_group(oracle_rule rule, oracle_chain *c)
 {
     if (c->count == 0)
         return;
-    for (; c->count < PL_TENSOR_GROUP; c->count++)
+    for (; c->count < pl_products_group(rule.products); c->count++)
         c->a[c->count] = c->b[c->count] = 0;
     c->sum = pl_ref_mma(rule.products, rule.storage, c->sum, c->a, c->b);
     c->count = 0;
@@ -121,7 +121,7 @@ static inline void oracle_add(oracle_rule rule, oracle_chain *c, float x,
     }
     c->a[c->count] = x;
     c->b[c->count] = y;
-    if (++c->count == PL_TENSOR_GROUP)
+    if (++c->count == pl_products_group(rule.products))
         oracle_end_group(rule, c);
 }
 

@@ -1,12 +1,13 @@
 /* test_tensor.c: matrix products in tensor arithmetic: every set has the bits
  * of the reference, on awkward shapes and on numbers of every size. That the
- * reference has the bits of tensor cores is golden.tensor's. */
+ * reference has the bits of tensor cores is golden.tensor's; that it has those
+ * of AMX is seen here where a processor has that. */
 #include "../support/kernel_cases.h"
 #include "support/sanitized.h"
 
 static const pl_products classes[] = { PL_PRODUCTS_TENSOR24,
-                                       PL_PRODUCTS_TENSOR25 };
-enum { CLASSES = 2 };
+                                       PL_PRODUCTS_TENSOR25, PL_PRODUCTS_AMX };
+enum { CLASSES = 3 };
 
 /* What numbers are like. For WIDE and TINY float16 has its denormals. */
 typedef enum numbers {
@@ -90,6 +91,15 @@ static float start_value(const product *p, uint32_t *seed)
                                    : x;
 }
 
+/* AMX has bfloat16 alone: in float16 it would be exact. */
+static void settle(product *p)
+{
+    if (p->products == PL_PRODUCTS_AMX) {
+        p->c = p->c ? PL_STORE_BF16 : PL_STORE_F32;
+        p->half = PL_STORE_BF16;
+    }
+}
+
 static pl_gemm make_product(const product *p)
 {
     static float room[200000];
@@ -144,15 +154,22 @@ static void product_case(const pl_kernels *set, const void *shape, int nth,
     add_rows(out, &g);
 }
 
-/* Every set, and any number of threads, to the bit. */
-static void judge_product(const product *p)
+/* Every set, and any number of threads, to the bit. base multiplies and adds
+ * apart, which is as good as fused as long as no product is infinite. */
+static void judge_product(const product *asked)
 {
     static const int threads[] = { 1, 2, 3, 5 };
     const pl_kernels ref = pl_kernels_ref();
+    product settled = *asked;
+    const product *p = &settled;
+    settle(&settled);
     if (p->c != PL_STORE_F32 && p->form / 4 == PL_GEMM_KEEP)
         return;
     outcome want = run_case(product_case, &ref, p, 1);
-    for (int isa = PL_ISA_BASE; isa <= (int)pl_cpu_isa(); isa++)
+    int isa = PL_ISA_BASE;
+    if (p->products == PL_PRODUCTS_AMX && p->numbers == LARGE)
+        isa++;
+    for (; isa <= (int)pl_cpu_isa(); isa++)
         for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
             const pl_kernels set = pl_kernels_for((pl_isa)isa);
             outcome got = run_case(product_case, &set, p, threads[i]);
@@ -177,8 +194,11 @@ static void products_of_awkward_shapes_have_the_references_bits(void **state)
                       .rounded = i % 5 == 0,
                       .numbers = WIDE };
         p.c = i % 7 == 0 ? p.half : PL_STORE_F32;
-        p.products = classes[i % 2];
-        judge_product(&p);
+        for (int c = 0; c < CLASSES; c++) {
+            p.products = classes[c];
+            if (c == (int)(i % 2) || c == 2)
+                judge_product(&p);
+        }
     }
 }
 
@@ -187,14 +207,14 @@ static void numbers_of_every_size_have_the_references_bits(void **state)
     (void)state;
     for (int of = 0; of < NUMBERS; of++)
         for (int form = 0; form < 12; form++)
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < 2 * CLASSES; i++) {
                 const product p = { .M = 13,
                                     .N = 37,
                                     .K = 70,
                                     .form = form,
-                                    .half = i / 2 ? PL_STORE_F16
-                                                  : PL_STORE_BF16,
-                                    .products = classes[i % 2],
+                                    .half = i / CLASSES ? PL_STORE_F16
+                                                        : PL_STORE_BF16,
+                                    .products = classes[i % CLASSES],
                                     .numbers = (numbers)of };
                 judge_product(&p);
             }
@@ -207,7 +227,7 @@ static void large_products_have_the_references_bits(void **state)
     static const size_t rooms[] = { 0, 1000, 60000, 200000 };
     (void)state;
     for (int form = 0; form < 12; form++)
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 4 + 4; i++) {
             const product p = { .M = i % 2 ? 130 : 2,
                                 .N = i % 2 ? 40 : 150,
                                 .K = 800,
@@ -216,7 +236,7 @@ static void large_products_have_the_references_bits(void **state)
                                 .c = form / 4 == PL_GEMM_KEEP || i % 3
                                          ? PL_STORE_F32
                                          : PL_STORE_BF16,
-                                .products = classes[i % 2],
+                                .products = classes[i < 4 ? i % 2 : 2],
                                 .numbers = WIDE,
                                 .scratch = rooms[(i + form) % 4] };
             if (!SANITIZED_ADDRESS || form % 3 == 0)
@@ -224,22 +244,24 @@ static void large_products_have_the_references_bits(void **state)
         }
 }
 
-/* A chain may be cut at multiples of 16, rows and columns anywhere. */
+/* A chain may be cut between groups, rows and columns anywhere. */
 static void a_product_may_be_cut(void **state)
 {
     static const size_t cuts[] = { 16, 48, 64, 96 };
     (void)state;
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < 16 * CLASSES; i++) {
         const pl_kernels set = pl_kernels_for(i % 2 ? pl_cpu_isa()
                                                     : PL_ISA_BASE);
-        const product p = { .M = 21,
-                            .N = 35,
-                            .K = 130,
-                            .form = i / 2 % 4 + 4,
-                            .half = i % 3 ? PL_STORE_BF16 : PL_STORE_F16,
-                            .products = classes[i / 8 % 2],
-                            .numbers = WIDE };
-        const size_t cut = cuts[i / 4 % 4];
+        product p = { .M = 21,
+                      .N = 35,
+                      .K = 130,
+                      .form = i / 2 % 4 + 4,
+                      .half = i % 3 ? PL_STORE_BF16 : PL_STORE_F16,
+                      .products = classes[i / 16],
+                      .numbers = WIDE };
+        const size_t unit = (size_t)pl_products_group(p.products) / 16,
+                     cut = cuts[i / 4 % 4] * unit;
+        settle(&p);
         pl_gemm whole = make_product(&p), parts = make_product(&p);
         outcome one = { 0 }, many = { 0 };
         RUN_OP(&set, gemm, &whole, 1);
@@ -273,15 +295,15 @@ static void what_follows_a_product_is_the_same(void **state)
     (void)state;
     for (size_t i = 0; i < 40 * 60; i++)
         x[i] = random_value(&seed);
-    for (int i = 0; i < 16; i++) {
-        const pl_kernels set = pl_kernels_for(i / 8 ? pl_cpu_isa()
+    for (int i = 0; i < 8 * CLASSES; i++) {
+        const pl_kernels set = pl_kernels_for(i % 2 ? pl_cpu_isa()
                                                     : PL_ISA_BASE);
         const product p = { .M = 37,
                             .N = 53,
                             .K = 70,
                             .form = 4,
                             .half = PL_STORE_BF16,
-                            .products = classes[i % 2] };
+                            .products = classes[i / 8] };
         pl_gemm plain = make_product(&p), all = make_product(&p);
         outcome got = { 0 }, want = { 0 };
         all.epilogue = (pl_epilogue){ .kind = (pl_epilogue_kind)(i / 2 % 4),
@@ -318,13 +340,14 @@ static void hidden_products_change_nothing(void **state)
     static float a[M * K], b[K * N], c[2][M * N];
     uint32_t seed = 3;
     (void)state;
-    for (int i = 0; i < 2 * 2 * NUMBERS * 3; i++) {
+    for (int i = 0; i < 2 * CLASSES * NUMBERS * 3; i++) {
         const pl_kernels set = i % 3 == 2   ? pl_kernels_ref()
                                : i % 3 == 1 ? pl_kernels_for(PL_ISA_BASE)
                                             : pl_kernels_for(pl_cpu_isa());
         product p = { .half = i / 3 % 2 ? PL_STORE_F16 : PL_STORE_BF16,
-                      .products = classes[i / 6 % 2],
-                      .numbers = (numbers)(i / 12) };
+                      .products = classes[i / 6 % CLASSES],
+                      .numbers = (numbers)(i / 6 / CLASSES) };
+        settle(&p);
         if (p.numbers == LARGE)
             continue; /* nothing is promised */
         for (size_t j = 0; j < M * K; j++)
@@ -360,15 +383,16 @@ static void hidden_products_change_nothing(void **state)
 }
 
 /* Operands of which one is float32, or that are of two kinds, have the chain of
- * multiply-adds, whatever is asked for. */
+ * multiply-adds, whatever is asked for; with AMX float16 has, too. */
 static void other_products_stay_exact(void **state)
 {
     static const pl_storage kept[][2] = { { PL_STORE_F32, PL_STORE_F32 },
                                           { PL_STORE_BF16, PL_STORE_F32 },
                                           { PL_STORE_F32, PL_STORE_F16 },
-                                          { PL_STORE_BF16, PL_STORE_F16 } };
+                                          { PL_STORE_BF16, PL_STORE_F16 },
+                                          { PL_STORE_F16, PL_STORE_F16 } };
     (void)state;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 10 + 8; i++) {
         const pl_kernels set = i % 2 ? pl_kernels_ref()
                                      : pl_kernels_for(pl_cpu_isa());
         outcome o[2] = { 0 };
@@ -377,9 +401,11 @@ static void other_products_stay_exact(void **state)
                 .M = 20, .N = 30, .K = 90, .rounded = 1, .numbers = WIDE
             };
             pl_gemm g = make_product(&p);
-            g.a_round = kept[i / 2][0];
-            g.b_round = kept[i / 2][1];
-            g.products = asked ? PL_PRODUCTS_TENSOR25 : PL_PRODUCTS_EXACT;
+            const pl_products other = i < 10 ? PL_PRODUCTS_AMX
+                                             : PL_PRODUCTS_TENSOR25;
+            g.a_round = kept[i % 10 / 2][0];
+            g.b_round = kept[i % 10 / 2][1];
+            g.products = asked ? other : PL_PRODUCTS_EXACT;
             RUN_OP(&set, gemm, &g, 1);
             add_rows(&o[asked], &g);
             fenced_release();

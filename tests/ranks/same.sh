@@ -112,18 +112,20 @@ done
 
 # Ranks of several instruction sets: where a processor lacks one, a rank takes
 # the best that there is.
-isas=(avx2 avx512 avx512bf16 neon)
-for dtype in float32 bfloat16; do
-    command=()
+isas=(avx2 avx512 avx512bf16 amx)
+for of in float32 bfloat16 amx; do
+    how=("--dtype=$of" --products=exact) command=()
+    [ "$of" != amx ] ||
+        how=(--dtype=bfloat16 --products=amx --block_size=32)
     for ((i = 0; i < 4; i++)); do
         [ "$i" -eq 0 ] || command+=(:)
         command+=(-n 1 env "PLIMSOLL_ISA=${isas[i]}" "$PLIMSOLL" train
-            "${run[@]}" "--dtype=$dtype" --max_iters=6 "--out_dir=isa-$dtype")
+            "${run[@]}" "${how[@]}" --max_iters=6 "--out_dir=isa-$of")
     done
     expect 0 "${launch[@]}" "${command[@]}"
-    expect 0 on 1 "$PLIMSOLL" train "${run[@]}" --dtype=$dtype --max_iters=6 \
-        --out_dir=isa-$dtype-1
-    same isa-$dtype isa-$dtype-1
+    expect 0 on 1 "$PLIMSOLL" train "${run[@]}" "${how[@]}" --max_iters=6 \
+        --out_dir="isa-$of-1"
+    same "isa-$of" "isa-$of-1"
 done
 kinds=$(for isa in "${isas[@]}"; do
     PLIMSOLL_ISA=$isa "$PLIMSOLL" train "${run[@]}" --max_iters=1 \

@@ -1,4 +1,5 @@
 #include "base/cpu.h"
+#include "base/cpu_amx.h"
 #include "base/cpu_bf16.h"
 
 #include <sched.h>
@@ -37,17 +38,27 @@ static void the_environment_can_lower_the_instruction_set(void **state)
     }
 }
 
+/* What may be there, and slow: so it is not the best, but can be named. */
+static pl_isa most_that_can_be_named(pl_isa best)
+{
+#if PL_HAVE_AVX512BF16
+    if (best == PL_ISA_AVX512 && pl_cpu_has_bf16())
+        best = PL_ISA_AVX512BF16;
+#endif
+#if PL_HAVE_AMX
+    if (best >= PL_ISA_AVX512 && pl_cpu_has_amx())
+        best = PL_ISA_AMX;
+#endif
+    return best;
+}
+
 static void the_environment_cannot_raise_it(void **state)
 {
     (void)state;
-    pl_isa best = pl_cpu_isa();
-#if PL_HAVE_AVX512BF16
-    if (best == PL_ISA_AVX512) /* it may be there, and slow */
-        best = pl_cpu_has_bf16() ? PL_ISA_AVX512BF16 : best;
-    setenv("PLIMSOLL_ISA", "avx512bf16", 1);
-    assert_int_equal(pl_cpu_isa(), best);
-#endif
-    for (int isa = (int)best; isa < PL_ISA_COUNT; isa++) {
+    pl_isa best = pl_cpu_isa(), most = most_that_can_be_named(best);
+    setenv("PLIMSOLL_ISA", pl_cpu_isa_name(most), 1);
+    assert_int_equal(pl_cpu_isa(), most);
+    for (int isa = (int)most + 1; isa < PL_ISA_COUNT; isa++) {
         setenv("PLIMSOLL_ISA", pl_cpu_isa_name((pl_isa)isa), 1);
         assert_int_equal(pl_cpu_isa(), best);
     }
@@ -67,11 +78,14 @@ static void it_cannot_be_raised_on_an_old_processor_either(void **state)
     pl_isa avx512 = pl_cpu_isa();
     setenv("PLIMSOLL_ISA", "avx512bf16", 1);
     pl_isa avx512bf16 = pl_cpu_isa();
+    setenv("PLIMSOLL_ISA", "amx", 1);
+    pl_isa amx = pl_cpu_isa();
     __cpu_model.features = features;
     assert_int_equal(best, PL_ISA_BASE);
     assert_int_equal(avx2, PL_ISA_BASE);
     assert_int_equal(avx512, PL_ISA_BASE);
     assert_int_equal(avx512bf16, PL_ISA_BASE);
+    assert_int_equal(amx, PL_ISA_BASE);
 #else
     skip();
 #endif
@@ -100,6 +114,9 @@ static void instruction_sets_have_names(void **state)
     assert_string_equal(pl_cpu_isa_name(PL_ISA_AVX512), "avx512");
 #if PL_HAVE_AVX512BF16
     assert_string_equal(pl_cpu_isa_name(PL_ISA_AVX512BF16), "avx512bf16");
+#endif
+#if PL_HAVE_AMX
+    assert_string_equal(pl_cpu_isa_name(PL_ISA_AMX), "amx");
 #endif
 #endif
 }
@@ -142,13 +159,23 @@ static void the_machine_has_all_that_its_instruction_set_uses(void **state)
     pl_isa most = has_avx512 ? PL_ISA_AVX512
                   : has_avx2 ? PL_ISA_AVX2
                              : PL_ISA_BASE;
+    pl_isa found = pl_cpu_isa();
+    /* named: whether they are faster is another matter */
 #if PL_HAVE_AVX512BF16
-    /* named: whether it is faster is another matter */
     setenv("PLIMSOLL_ISA", "avx512bf16", 1);
+    found = pl_cpu_isa();
     if (has_avx512 && kernel_lists("avx512_bf16"))
         most = PL_ISA_AVX512BF16;
 #endif
-    assert_int_equal(pl_cpu_isa(), most);
+#if PL_HAVE_AMX
+    if (has_avx512 && kernel_lists("amx_bf16") && kernel_lists("amx_tile")) {
+        assert_int_equal(found, most);
+        setenv("PLIMSOLL_ISA", "amx", 1);
+        found = pl_cpu_isa();
+        most = PL_ISA_AMX;
+    }
+#endif
+    assert_int_equal(found, most);
 #elif PL_HAVE_ARM64
     assert_int_equal(pl_cpu_isa(), PL_ISA_NEON);
 #else
@@ -164,6 +191,16 @@ static void pairs_of_bfloat16_are_added_high_half_first(void **state)
         skip();
     assert_true(pl_cpu_bf16_rounds());
     assert_int_equal(pl_cpu_bf16_is_fast(), pl_cpu_bf16_is_fast());
+}
+
+/* Likewise of whole tiles. */
+static void tiles_are_added_as_the_manual_says(void **state)
+{
+    (void)state;
+    if (!pl_cpu_has_amx())
+        skip();
+    assert_true(pl_cpu_amx_rounds());
+    assert_int_equal(pl_cpu_amx_is_fast(), pl_cpu_amx_is_fast());
 }
 
 static void only_processors_that_we_may_use_are_counted(void **state)
@@ -194,6 +231,7 @@ int main(void)
         TEST(instruction_sets_have_names),
         TEST(the_machine_has_all_that_its_instruction_set_uses),
         TEST(pairs_of_bfloat16_are_added_high_half_first),
+        TEST(tiles_are_added_as_the_manual_says),
         TEST(only_processors_that_we_may_use_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,22 +141,25 @@ typedef struct options {
     int tensor; /* in tensor arithmetic */
 } options;
 
-/* The class of the tensor cores that compute, where there are some; else any:
- * a processor has both. */
-static size_t draw_class(random_dice *dice)
+/* The class of the tensor cores that compute, where there are some; else any
+ * that has this dtype: a processor has all. */
+static pl_products draw_class(random_dice *dice, uint32_t dtype)
 {
-    const size_t any = roll(dice, 24, 25);
+    static const pl_products all[] = { PL_PRODUCTS_TENSOR24,
+                                       PL_PRODUCTS_TENSOR25, PL_PRODUCTS_AMX };
+    const int bf16 = strcmp(dtypes[dtype], "bfloat16") == 0;
+    const pl_products any = all[roll(dice, 0, bf16 ? 2 : 1)];
     const pl_device_info here = on_device_info(1);
-    return here.has_all_products                 ? any
-           : here.tensor == PL_PRODUCTS_TENSOR24 ? 24
-                                                 : 25;
+    return here.has_all_products ? any : here.tensor;
 }
 
 /* What tensor arithmetic asks for: it takes the place of what was drawn. */
 static void add_tensor(random_dice *dice, note *settings, uint32_t dtype)
 {
-    add(settings, " --products=tensor%zu --block_size=%zu%s", draw_class(dice),
-        16 * roll(dice, 1, 4),
+    const pl_products products = draw_class(dice, dtype);
+    const size_t group = (size_t)pl_products_group(products);
+    add(settings, " --products=%s --block_size=%zu%s",
+        pl_products_name(products), group * roll(dice, 1, 64 / group),
         strcmp(dtypes[dtype], "float16") == 0 ? " --weights=float32" : "");
 }
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 static const pl_products tensor24 = PL_PRODUCTS_TENSOR24,
-                         tensor25 = PL_PRODUCTS_TENSOR25,
+                         tensor25 = PL_PRODUCTS_TENSOR25, amx = PL_PRODUCTS_AMX,
                          exact = PL_PRODUCTS_EXACT;
 
 /* A processor, as any but base is. */
@@ -29,6 +29,14 @@ static pl_device_info card(pl_products tensor)
     info.has_all_products = 0;
     info.tensor = tensor;
     snprintf(info.text, sizeof info.text, "some card");
+    return info;
+}
+
+/* A processor that has AMX. */
+static pl_device_info xeon(void)
+{
+    pl_device_info info = processor();
+    info.tensor = amx;
     return info;
 }
 
@@ -74,6 +82,36 @@ static void auto_is_what_the_card_has(void **state)
     assert_int_equal(settled(card(tensor25), &f32), exact);
     assert_int_equal(settled(card(tensor25), &mixed), exact);
     assert_int_equal(settled(card(tensor25), &odd), exact);
+}
+
+/* Its groups are of 32 rows, and its operands bfloat16 alone. */
+static void auto_is_amx_where_a_processor_has_it(void **state)
+{
+    pl_config config = config_of(PL_DTYPE_BFLOAT16, PL_PRODUCTS_WISH_AUTO);
+    (void)state;
+    assert_int_equal(settled(xeon(), &config), amx);
+    config.dtype = PL_DTYPE_FLOAT16;
+    assert_int_equal(settled(xeon(), &config), exact);
+    config.dtype = PL_DTYPE_FLOAT32;
+    assert_int_equal(settled(xeon(), &config), exact);
+    config.dtype = PL_DTYPE_BFLOAT16;
+    config.block_size = 48;
+    assert_int_equal(settled(xeon(), &config), exact);
+    config.kept_arithmetic = PL_ARITHMETIC_TENSOR24;
+    assert_int_equal(settled(xeon(), &config), tensor24);
+    config.block_size = 96;
+    config.kept_arithmetic = PL_ARITHMETIC_AMX;
+    assert_int_equal(settled(processor(), &config), amx);
+    expect_refused(card(tensor25), &config, "device = 'cpu'");
+    config.products = PL_PRODUCTS_WISH_TENSOR;
+    assert_int_equal(settled(xeon(), &config), amx);
+    config.products = PL_PRODUCTS_WISH_AMX;
+    assert_int_equal(settled(processor(), &config), amx);
+    config.dtype = PL_DTYPE_FLOAT16;
+    expect_refused(processor(), &config, "operands of bfloat16");
+    config.dtype = PL_DTYPE_BFLOAT16;
+    config.block_size = 48;
+    expect_refused(processor(), &config, "block_size is 48");
 }
 
 static void auto_is_what_the_checkpoint_has(void **state)
@@ -183,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_what_the_card_has),
+        cmocka_unit_test(auto_is_amx_where_a_processor_has_it),
         cmocka_unit_test(auto_is_what_the_checkpoint_has),
         cmocka_unit_test(words_are_taken_as_they_are),
         cmocka_unit_test(what_cannot_be_computed_is_refused),

@@ -39,11 +39,14 @@ static void products_make_another_number_of_it(void **state)
     (void)state;
     assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_FUSED, tensor24), 5);
     assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_FUSED, tensor25), 6);
+    assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_FUSED, PL_PRODUCTS_AMX),
+                     7);
     assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_BASE, tensor24), 0);
     assert_int_equal(pl_arithmetic_with(PL_ARITHMETIC_BASE, PL_PRODUCTS_EXACT),
                      3);
     assert_int_equal(pl_arithmetic_products(5), tensor24);
     assert_int_equal(pl_arithmetic_products(6), tensor25);
+    assert_int_equal(pl_arithmetic_products(7), PL_PRODUCTS_AMX);
     assert_int_equal(pl_arithmetic_products(4), PL_PRODUCTS_EXACT);
     assert_int_equal(pl_arithmetic_products(99), PL_PRODUCTS_EXACT);
 }

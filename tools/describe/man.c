@@ -124,7 +124,7 @@ typedef struct entry {
 static const entry variables[] = {
     { "PLIMSOLL_ISA",
       "the instruction set to use, if the processor has it: `base`, `avx2`, "
-      "`avx512` or `avx512bf16`; without it, the best there is" },
+      "`avx512`, `avx512bf16` or `amx`; without it, the best there is" },
     { "XDG_CACHE_HOME, HOME",
       "`plimsoll` in the cache folder, or in .cache of the home folder, "
       "keeps how fast this machine was found to be" },

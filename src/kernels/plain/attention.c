@@ -24,6 +24,11 @@
 
 /* Queries of a block: few, so that their scores stay in the cache. */
 enum { SHORT_BLOCK = 24, FEW_QUERIES = 4 };
+#if defined(PL_PAIRS_AMX)
+enum { WORD_BLOCK = 2 * AMX_SIDE };
+#else
+enum { WORD_BLOCK = SHORT_BLOCK };
+#endif
 
 static size_t first_of(const pl_attention *args, size_t b)
 {
@@ -100,7 +105,7 @@ static void pack_head(head *a, size_t last, float *work)
     if (a->packed >= count)
         return;
     a->packed = count;
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS)
     if (a->by_words) {
         words_turned((uint32_t *)(void *)a->keys, &k);
         words_woven((uint32_t *)(void *)a->values, &v, word_vectors(k.D));
@@ -138,7 +143,7 @@ static void block_scores(const head *a, size_t i, size_t rows, float *work)
                  ld = ld_of(args->keys),
                  at = (a->b * args->queries + i) * args->q_row + a->h * D;
     const void *q = pl_storage_at(args->q, at, args->qkv_storage);
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS)
     if (a->by_words) {
         word_scores(a->scores, ld, keys,
                     &(strided){ q, args->q_row, rows, D, PL_STORE_BF16 },
@@ -167,10 +172,10 @@ static void block_mix(const head *a, size_t i, size_t rows, float *work)
     const pl_attention *args = a->args;
     const size_t D = args->D, keys = a->first + i + rows,
                  ld = ld_of(args->keys), padded_D = round_up(D, 32);
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS)
     if (a->by_words) {
         uint32_t *words = (uint32_t *)(void *)a->scores;
-        const word_job mix = { .pairs = (keys + 1) / 2,
+        const word_job mix = { .pairs = pairs_count(keys),
                                .a = words,
                                .a_row = weight_row(ld),
                                .a_col = 1,
@@ -179,7 +184,7 @@ static void block_mix(const head *a, size_t i, size_t rows, float *work)
                                .c_row = padded_D };
         for (size_t r = 0; r < rows; r++)
             words_of_weights(words + r * mix.a_row, a->scores + r * ld, keys);
-        word_product(&mix, rows, D, word_vectors(D), (a->packed + 1) / 2);
+        word_product(&mix, rows, D, word_vectors(D), pairs_count(a->packed));
         return;
     }
 #endif
@@ -221,8 +226,8 @@ static void forward_block(const head *a, size_t i, size_t rows, float *work)
         a->pv, padded_D, rows, D, args->out_storage);
 }
 
-/* A single query, as in decoding, in exact arithmetic: nothing is packed, keys
- * and values are read in place. */
+/* A single query, as in decoding, in exact arithmetic or AMX's: nothing is
+ * packed, keys and values are read in place. */
 PL_INLINE void forward_one(const head *a, size_t i, flat_kind kind)
 {
     const pl_attention *args = a->args;
@@ -241,9 +246,9 @@ PL_INLINE void forward_one(const head *a, size_t i, flat_kind kind)
                     pl_storage_at(k.x, j * k.stride, kind.storage), k.stride, D,
                     kind);
     for (; j < keys; j++)
-        for (size_t d = 0; d < D; d++)
-            a->scores[j] = fma1(q[d], flat_get(k.x, j * k.stride + d, kind),
-                                a->scores[j]);
+        axpy_rows(a->scores + j, q,
+                  pl_storage_at(k.x, j * k.stride, kind.storage), 1, D, 1,
+                  kind);
     const float inverse = softmax_row(a, i, 0, keys);
     round_weights(a->scores, keys, kind.storage);
     axpy_rows(pv, a->scores, v.x, v.stride, keys, D, kind);
@@ -254,6 +259,27 @@ PL_INLINE void forward_one(const head *a, size_t i, flat_kind kind)
                 0, pv, 0, 1, D, args->out_storage);
 }
 
+/* The same for each storage. */
+static void forward_flat(const head *a, size_t i)
+{
+    static const flat_kind f32 = { PL_STORE_F32, PL_STORE_F32,
+                                   PL_PRODUCTS_EXACT },
+                           bf16 = { PL_STORE_BF16, PL_STORE_BF16,
+                                    PL_PRODUCTS_EXACT },
+                           f16 = { PL_STORE_F16, PL_STORE_F16,
+                                   PL_PRODUCTS_EXACT },
+                           amx = { PL_STORE_BF16, PL_STORE_BF16,
+                                   PL_PRODUCTS_AMX };
+    if (a->products == PL_PRODUCTS_AMX)
+        forward_one(a, i, amx);
+    else if (a->args->qkv_storage == PL_STORE_BF16)
+        forward_one(a, i, bf16);
+    else if (a->args->qkv_storage == PL_STORE_F16)
+        forward_one(a, i, f16);
+    else
+        forward_one(a, i, f32);
+}
+
 /* Few queries: threads take heads in turn. */
 static void forward_few(const pl_attention *args, int ith, int nth,
                         float *scratch)
@@ -262,17 +288,7 @@ static void forward_few(const pl_attention *args, int ith, int nth,
         head a = head_make(args, scratch);
         begin_head(&a, u / args->H, u % args->H);
         for (size_t i = 0; i < args->queries; i++)
-            switch (args->qkv_storage) {
-            case PL_STORE_F32:
-                forward_one(&a, i, (flat_kind){ PL_STORE_F32, PL_STORE_F32 });
-                break;
-            case PL_STORE_BF16:
-                forward_one(&a, i, (flat_kind){ PL_STORE_BF16, PL_STORE_BF16 });
-                break;
-            case PL_STORE_F16:
-                forward_one(&a, i, (flat_kind){ PL_STORE_F16, PL_STORE_F16 });
-                break;
-            }
+            forward_flat(&a, i);
     }
 }
 
@@ -300,7 +316,10 @@ static size_t unit_at(size_t heads, size_t blocks, size_t first, size_t size,
 
 void PL_K(attention)(const pl_attention *args, int ith, int nth)
 {
-    const size_t size = SHORT_BLOCK, blocks = (args->queries + size - 1) / size,
+    const size_t size = by_words(args->qkv_storage, args->D, products_of(args))
+                            ? WORD_BLOCK
+                            : SHORT_BLOCK,
+                 blocks = (args->queries + size - 1) / size,
                  heads = args->B * args->H;
     float work[MC_STACK * KC];
     if (args->D == 0 || blocks == 0 || heads == 0)
@@ -308,7 +327,8 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
     float *scratch = args->scratch +
                      (size_t)ith * pl_attention_scratch(args->keys, args->D);
     if (args->queries <= FEW_QUERIES &&
-        products_of(args) == PL_PRODUCTS_EXACT) {
+        (products_of(args) == PL_PRODUCTS_EXACT ||
+         products_of(args) == PL_PRODUCTS_AMX)) {
         forward_few(args, ith, nth, scratch);
         return;
     }
@@ -316,6 +336,7 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
                  end = unit_at(heads, blocks, first, size, ith + 1, nth);
     size_t unit = unit_at(heads, blocks, first, size, ith, nth);
     head a = head_make(args, scratch);
+    begin_words(a.by_words);
     while (unit < end) {
         const size_t pair = unit / blocks, stop = (pair + 1) * blocks,
                      last = stop < end ? stop : end;
@@ -327,4 +348,5 @@ void PL_K(attention)(const pl_attention *args, int ith, int nth)
             forward_block(&a, i, rest < size ? rest : size, work);
         }
     }
+    end_words(a.by_words);
 }

@@ -13,8 +13,8 @@
 enum { SHORT_BLOCK = 24, LONG_FROM = 512 };
 
 /* In tensor arithmetic whole groups, since dk and dv are carried on from block
- * to block. */
-enum { TENSOR_SHORT = 2 * PL_TENSOR_GROUP, TENSOR_LONG = 3 * PL_TENSOR_GROUP };
+ * to block; groups of 16 and of 32 have these in common. */
+enum { TENSOR_BLOCK = PL_LARGEST_GROUP };
 
 /* One sequence's head of keys and values, and one of the query heads that share
  * it. q, k, v and their gradients have rows of `row`, out and dout rows of
@@ -39,10 +39,9 @@ typedef struct pair {
 
 static size_t block_of(const pair *a)
 {
-    const int is_long = a->T >= LONG_FROM;
-    if (a->products == PL_PRODUCTS_EXACT)
-        return is_long ? BLOCK : SHORT_BLOCK;
-    return is_long ? TENSOR_LONG : TENSOR_SHORT;
+    if (a->products != PL_PRODUCTS_EXACT)
+        return TENSOR_BLOCK; /* at most a group of AMX's: add_turned */
+    return a->T >= LONG_FROM ? BLOCK : SHORT_BLOCK;
 }
 
 enum { PART = 64 };
@@ -107,7 +106,7 @@ static strided block_rows(const pair *a, const void *x, size_t row, size_t i,
 static void scores_of(const pair *a, float *c, const strided *r, size_t keys,
                       const float *packed)
 {
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS)
     if (a->by_words) {
         word_scores(c, a->ld, keys, r, (const uint32_t *)(const void *)packed,
                     (uint32_t *)(void *)a->work);
@@ -140,7 +139,7 @@ static void finish_rows(const pair *a, void *to, float *from, size_t from_row,
         narrow_rows(to, a->row, from, from_row, rows, a->D, storage);
 }
 
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS)
 /* block_gradients by words. dS is needed in pairs of keys and in pairs of
  * queries, P in the latter only; each is written where floats were that aren't
  * needed any more, but for one. */
@@ -161,13 +160,25 @@ static void word_gradients(const pair *a, const strided *q, const strided *dout,
         even = a->p + r * ld;
         words_of_two_rows(p + r / 2 * wide, even, odd ? even + ld : NULL, keys);
     }
-    const word_job dq = { .pairs = (keys + 1) / 2,
+    const word_job dq = { .pairs = pairs_count(keys),
                           .a = ds,
                           .a_row = weight_row(ld),
                           .a_col = 1,
                           .b = (const uint32_t *)(void *)a->keys,
                           .c = a->dq_sums,
                           .c_row = round_up(a->D, 32) };
+    word_product(&dq, rows, a->D, vectors, pairs_count(a->T));
+#if defined(PL_PAIRS_AMX)
+    /* Pairs that a short block lacks; what stood there may be no number. */
+    for (size_t r = (rows + 1) / 2; r < PAIRS_UNIT; r++) {
+        memset(woven + r * wide, 0, round_up(keys, NR) * sizeof *woven);
+        memset(p + r * wide, 0, round_up(keys, NR) * sizeof *p);
+    }
+    words_of_channels(queries, q);
+    add_turned(a->sum_k, a->sum_row, queries, a->D, woven, wide, keys);
+    words_of_channels(queries, dout);
+    add_turned(a->sum_v, a->sum_row, queries, a->D, p, wide, keys);
+#else
     word_job dk = { .pairs = (rows + 1) / 2,
                     .a = woven,
                     .a_row = 1,
@@ -176,13 +187,13 @@ static void word_gradients(const pair *a, const strided *q, const strided *dout,
                     .c = a->sum_k,
                     .c_row = a->sum_row,
                     .keep = 1 };
-    word_product(&dq, rows, a->D, vectors, (a->T + 1) / 2);
     words_woven(queries, q, vectors);
     word_product(&dk, keys, a->D, vectors, dk.pairs);
     words_woven(queries, dout, vectors);
     dk.a = p;
     dk.c = a->sum_v;
     word_product(&dk, keys, a->D, vectors, dk.pairs);
+#endif
 }
 #endif
 
@@ -191,7 +202,7 @@ static void word_gradients(const pair *a, const strided *q, const strided *dout,
 static void block_gradients(const pair *a, const strided *q,
                             const strided *dout, size_t keys)
 {
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS)
     if (a->by_words) {
         word_gradients(a, q, dout, keys);
         return;
@@ -264,6 +275,11 @@ static void place_pair(pair *a, float *scratch)
         a->values_t = a->keys_t + packed / 2;
         a->keys = a->values_t + packed / 2;
         a->woven = (uint32_t *)(void *)(a->keys + packed / 2);
+#if defined(PL_PAIRS_AMX)
+        a->sum_row = turned_row(a->ld);
+        a->sum_k = a->keys + packed / 2 + PAIRS_UNIT * woven_row(a->ld);
+        a->sum_v = a->sum_k + round_up(a->D, AMX_SIDE) * a->sum_row;
+#endif
     }
     if (a->args->dqkv_storage == PL_STORE_F32) {
         a->sum_k = a->dk;
@@ -274,7 +290,7 @@ static void place_pair(pair *a, float *scratch)
 
 static void pack_keys(const pair *a, const strided *keys, const strided *values)
 {
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS)
     if (a->by_words) {
         words_turned((uint32_t *)(void *)a->keys_t, keys);
         words_turned((uint32_t *)(void *)a->values_t, values);
@@ -285,6 +301,17 @@ static void pack_keys(const pair *a, const strided *keys, const strided *values)
     pack_transposed(a->keys_t, a->ld, keys, a->work);
     pack_transposed(a->values_t, a->ld, values, a->work);
     pack_rows(a->keys, keys);
+}
+
+/* Whether the sums of dk and dv are kept transposed. */
+static int is_turned(const pair *a)
+{
+#if defined(PL_PAIRS_AMX)
+    return a->by_words;
+#else
+    (void)a;
+    return 0;
+#endif
 }
 
 /* Packs K^T, V^T and K, and lets dk and dv begin. */
@@ -298,9 +325,12 @@ static void begin_pair(const pair *a)
     strided values = keys;
     values.x = a->v;
     pack_keys(a, &keys, &values);
-    for (size_t t = 0; t < a->T; t++) {
-        memset(a->sum_k + t * a->sum_row, 0, a->D * sizeof(float));
-        memset(a->sum_v + t * a->sum_row, 0, a->D * sizeof(float));
+    const int turned = is_turned(a);
+    const size_t rows = turned ? round_up(a->D, 16) : a->T,
+                 columns = turned ? a->ld : a->D;
+    for (size_t r = 0; r < rows; r++) {
+        memset(a->sum_k + r * a->sum_row, 0, columns * sizeof(float));
+        memset(a->sum_v + r * a->sum_row, 0, columns * sizeof(float));
     }
 }
 
@@ -348,6 +378,24 @@ static void backward_head(pair *a, size_t h)
         backward_block(a, i, T - i < size ? T - i : size);
 }
 
+/* dk or dv from its sums. */
+static void finish_sums(const pair *a, void *to, float *sums)
+{
+    if (!is_turned(a)) {
+        finish_rows(a, to, sums, a->sum_row, a->T);
+        return;
+    }
+#if defined(PL_PAIRS_AMX)
+    for (size_t t = 0; t < a->T; t += HALVES) {
+        const size_t rows = a->T - t < HALVES ? a->T - t : HALVES,
+                     padded_D = round_up(a->D, 32);
+        turn_back(a->dq_sums, padded_D, sums, a->sum_row, t, rows, a->D);
+        finish_rows(a, pl_storage_at(to, t * a->row, a->args->dqkv_storage),
+                    a->dq_sums, padded_D, rows);
+    }
+#endif
+}
+
 void PL_K(attention_bwd)(const pl_attention_bwd *args, int ith, int nth)
 {
     float work[MC_STACK * KC];
@@ -362,9 +410,11 @@ void PL_K(attention_bwd)(const pl_attention_bwd *args, int ith, int nth)
         a.work = work;
         place_pair(&a, scratch);
         begin_pair(&a);
+        begin_words(a.by_words);
         for (size_t h = g * heads; h < (g + 1) * heads; h++)
             backward_head(&a, h);
-        finish_rows(&a, a.dk, a.sum_k, a.sum_row, a.T);
-        finish_rows(&a, a.dv, a.sum_v, a.sum_row, a.T);
+        finish_sums(&a, a.dk, a.sum_k);
+        finish_sums(&a, a.dv, a.sum_v);
+        end_words(a.by_words);
     }
 }

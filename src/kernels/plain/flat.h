@@ -6,12 +6,15 @@
 
 #include "kernels/plain/convert.h"
 #include "kernels/plain/vec.h"
+#include "kernels/tensor.h"
 
 #include <stddef.h>
 
-/* How a matrix is stored, and what it is rounded to as it is read. */
+/* How a matrix is stored, what it is rounded to as it is read, and how its
+ * products are added up: exact or amx. */
 typedef struct flat_kind {
     pl_storage storage, round;
+    pl_products products;
 } flat_kind;
 
 /* One element, a vector, eight. */
@@ -107,9 +110,9 @@ enum { UNROLL_ROWS = 8, PREFETCH_ROWS = 32, INTO_L2 = 2 };
 
 /* acc[n] += a[0] b[0, n], then a[1] b[1, n], ... for n < count: one axpy per
  * row of b. kind is constant where this is inlined. */
-PL_INLINE void axpy_rows(float *restrict acc, const float *restrict a,
-                         const void *restrict b, size_t b_row, size_t K,
-                         size_t count, flat_kind kind)
+PL_INLINE void axpy_chain(float *restrict acc, const float *restrict a,
+                          const void *restrict b, size_t b_row, size_t K,
+                          size_t count, flat_kind kind)
 {
     size_t k = 0;
     for (; k + UNROLL_ROWS <= K; k += UNROLL_ROWS) {
@@ -138,6 +141,41 @@ PL_INLINE void axpy_rows(float *restrict acc, const float *restrict a,
             acc[n] = fma1(a[k], flat_get(b, k * b_row + n, kind), acc[n]);
 }
 
+/* The same in the arithmetic of AMX: the even rows of a group, then the odd
+ * ones. */
+PL_INLINE void axpy_groups(float *restrict acc, const float *restrict a,
+                           const void *restrict b, size_t b_row, size_t K,
+                           size_t count, flat_kind kind)
+{
+    enum { HALF = PL_AMX_GROUP / 2, COLUMNS = 512 };
+    float halves[2][HALF], sums[2][COLUMNS];
+    for (size_t n = 0; n < count; n += COLUMNS)
+        for (size_t k = 0; k < K; k += PL_AMX_GROUP) {
+            const size_t rest = K - k, wide = count - n,
+                         rows = rest < PL_AMX_GROUP ? rest : PL_AMX_GROUP,
+                         columns = wide < COLUMNS ? wide : COLUMNS;
+            for (size_t i = 0; i < rows; i++)
+                halves[i % 2][i / 2] = a[k + i];
+            memset(sums, 0, sizeof sums);
+            for (size_t i = 0; i < 2; i++)
+                axpy_chain(sums[i], halves[i],
+                           pl_storage_at(b, (k + i) * b_row + n, kind.storage),
+                           2 * b_row, (rows + 1 - i) / 2, columns, kind);
+            for (size_t i = 0; i < columns; i++)
+                acc[n + i] += sums[0][i] + sums[1][i];
+        }
+}
+
+PL_INLINE void axpy_rows(float *restrict acc, const float *restrict a,
+                         const void *restrict b, size_t b_row, size_t K,
+                         size_t count, flat_kind kind)
+{
+    if (kind.products == PL_PRODUCTS_AMX)
+        axpy_groups(acc, a, b, b_row, K, count, kind);
+    else
+        axpy_chain(acc, a, b, b_row, K, count, kind);
+}
+
 /* sum += a * b, by pointers since not every instruction set can pass such
  * vectors by value. */
 PL_INLINE void float8_fma(float8 *sum, float a, const float8 *b)
@@ -159,42 +197,69 @@ PL_INLINE void float8_fma(float8 *sum, float a, const float8 *b)
 /* Columns whose chains run in parallel. */
 enum { DOT_VECTORS = 4, DOT_COLUMNS = DOT_VECTORS * 8 };
 
-/* acc[i] += a[0] b[i, 0], then a[1] b[i, 1], ... for DOT_COLUMNS rows of b: the
- * dot product of each with a. */
-PL_INLINE void dot_columns(float *acc, const float *a, const void *b,
-                           size_t b_col, size_t K, flat_kind kind)
+/* Eight elements, from k on, of eight rows of b from row i on: q[j] has element
+ * k + j of each. */
+PL_INLINE void dot_read(float8 q[8], const void *b, size_t b_col, size_t i,
+                        size_t k, flat_kind kind)
 {
-    float8 sum[DOT_VECTORS];
+    PL_UNROLL
+    for (size_t r = 0; r < 8; r++) {
+        const void *at = pl_storage_at(b, (i + r) * b_col + k, kind.storage);
+        if (kind.storage != PL_STORE_F32)
+            widen8((float *)&q[r], at, kind.storage);
+        else if (kind.round != PL_STORE_F32)
+            round8((float *)&q[r], at, kind.round);
+        else
+            memcpy(&q[r], at, sizeof q[r]);
+        __builtin_prefetch(
+            pl_storage_at(b, (i + r + DOT_COLUMNS) * b_col + k, kind.storage),
+            0, INTO_L2);
+    }
+    transpose_8x8(q);
+}
+
+/* acc[k % chains][i] += a[k] b[i, k], k ascending, for DOT_COLUMNS rows of b.
+ * chains, 1 or 2, and kind are constant where this is inlined. */
+PL_INLINE void dot_chains(float acc[][DOT_COLUMNS], const int chains,
+                          const float *a, const void *b, size_t b_col, size_t K,
+                          flat_kind kind)
+{
+    float8 sum[2][DOT_VECTORS];
+    const size_t bytes = (size_t)chains * sizeof sum[0];
     size_t k = 0;
-    memcpy(sum, acc, sizeof sum);
+    memcpy(sum, acc, bytes);
     for (; k + 8 <= K; k += 8)
         for (int j = 0; j < DOT_VECTORS; j++) {
-            const size_t from = (size_t)(8 * j) * b_col + k;
             float8 q[8];
-            PL_UNROLL
-            for (size_t i = 0; i < 8; i++) {
-                const void *at = pl_storage_at(b, from + i * b_col,
-                                               kind.storage);
-                if (kind.storage != PL_STORE_F32)
-                    widen8((float *)&q[i], at, kind.storage);
-                else if (kind.round != PL_STORE_F32)
-                    round8((float *)&q[i], at, kind.round);
-                else
-                    memcpy(&q[i], at, sizeof q[i]);
-                __builtin_prefetch(
-                    pl_storage_at(b, from + (i + DOT_COLUMNS) * b_col,
-                                  kind.storage),
-                    0, INTO_L2);
-            }
-            transpose_8x8(q);
+            dot_read(q, b, b_col, (size_t)(8 * j), k, kind);
             PL_UNROLL
             for (int i = 0; i < 8; i++)
-                float8_fma(&sum[j], a[k + (size_t)i], &q[i]);
+                float8_fma(&sum[i % chains][j], a[k + (size_t)i], &q[i]);
         }
-    memcpy(acc, sum, sizeof sum);
+    memcpy(acc, sum, bytes);
     for (; k < K; k++)
+        for (size_t i = 0; i < DOT_COLUMNS; i++) {
+            float *last = &acc[k % (size_t)chains][i];
+            *last = fma1(a[k], flat_get(b, i * b_col + k, kind), *last);
+        }
+}
+
+/* The dot products of DOT_COLUMNS rows of b with a, added to acc. */
+PL_INLINE void dot_columns(float acc[DOT_COLUMNS], const float *a,
+                           const void *b, size_t b_col, size_t K,
+                           flat_kind kind)
+{
+    if (kind.products != PL_PRODUCTS_AMX) {
+        dot_chains((float(*)[DOT_COLUMNS])acc, 1, a, b, b_col, K, kind);
+        return;
+    }
+    for (size_t k = 0; k < K; k += PL_AMX_GROUP) {
+        float halves[2][DOT_COLUMNS] = { { 0 } };
+        dot_chains(halves, 2, a + k, pl_storage_at(b, k, kind.storage), b_col,
+                   K - k < PL_AMX_GROUP ? K - k : PL_AMX_GROUP, kind);
         for (size_t i = 0; i < DOT_COLUMNS; i++)
-            acc[i] = fma1(a[k], flat_get(b, i * b_col + k, kind), acc[i]);
+            acc[i] += halves[0][i] + halves[1][i];
+    }
 }
 
 #endif

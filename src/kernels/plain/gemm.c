@@ -33,7 +33,7 @@
 
 /* Columns of a strip (at most): few, so that it has many rows. k is cut at
  * multiples of K_UNIT, as tensor arithmetic needs it. */
-enum { STRIP_COLUMNS = 128, K_UNIT = PL_TENSOR_GROUP };
+enum { STRIP_COLUMNS = 128, K_UNIT = PL_LARGEST_GROUP };
 
 static size_t ceil_div(size_t a, size_t b)
 {
@@ -255,25 +255,29 @@ PL_INLINE void gemv_columns(const pl_gemm *g, offset_in_c first, flat_kind kind)
 }
 
 /* One function for each storage of the weights. */
-#define GEMV(name, storage, round)                                             \
+#define GEMV(name, storage, round, how)                                        \
     static void gemv_##name(const pl_gemm *g, offset_in_c first)               \
     {                                                                          \
         if (g->b_col == 1)                                                     \
-            gemv_rows(g, first, (flat_kind){ storage, round });                \
+            gemv_rows(g, first, (flat_kind){ storage, round, how });           \
         else                                                                   \
-            gemv_columns(g, first, (flat_kind){ storage, round });             \
+            gemv_columns(g, first, (flat_kind){ storage, round, how });        \
     }
-GEMV(f32, PL_STORE_F32, PL_STORE_F32)
-GEMV(round_bf16, PL_STORE_F32, PL_STORE_BF16)
-GEMV(round_f16, PL_STORE_F32, PL_STORE_F16)
-GEMV(bf16, PL_STORE_BF16, PL_STORE_BF16)
-GEMV(f16, PL_STORE_F16, PL_STORE_F16)
+GEMV(f32, PL_STORE_F32, PL_STORE_F32, PL_PRODUCTS_EXACT)
+GEMV(round_bf16, PL_STORE_F32, PL_STORE_BF16, PL_PRODUCTS_EXACT)
+GEMV(round_f16, PL_STORE_F32, PL_STORE_F16, PL_PRODUCTS_EXACT)
+GEMV(bf16, PL_STORE_BF16, PL_STORE_BF16, PL_PRODUCTS_EXACT)
+GEMV(f16, PL_STORE_F16, PL_STORE_F16, PL_PRODUCTS_EXACT)
+GEMV(amx_round, PL_STORE_F32, PL_STORE_BF16, PL_PRODUCTS_AMX)
+GEMV(amx, PL_STORE_BF16, PL_STORE_BF16, PL_PRODUCTS_AMX)
 #undef GEMV
 
 /* Returns how many columns it did; the rest is left to the tiles. */
-static size_t gemv(const pl_gemm *g, offset_in_c first)
+static size_t gemv(const pl_gemm *g, offset_in_c first, pl_products products)
 {
-    if (g->b_storage == PL_STORE_BF16)
+    if (products == PL_PRODUCTS_AMX)
+        (g->b_storage == PL_STORE_BF16 ? gemv_amx : gemv_amx_round)(g, first);
+    else if (g->b_storage == PL_STORE_BF16)
         gemv_bf16(g, first);
     else if (g->b_storage == PL_STORE_F16)
         gemv_f16(g, first);
@@ -296,15 +300,23 @@ static void gemm_on_thread(pl_gemm *g, offset_in_c first)
 {
     const pl_products products = pl_products_of(g->products, pl_gemm_a(g),
                                                 pl_gemm_b(g));
-    const int exact = products == PL_PRODUCTS_EXACT;
-#if defined(__AVX512BF16__)
-    if (exact && pl_gemm_is_bf16(g)) {
-        (is_gemv(g) ? gemv_pairs : gemm_pairs)(g, first);
+    const int flat = products == PL_PRODUCTS_EXACT ||
+                     products == PL_PRODUCTS_AMX;
+#if defined(PL_PAIRS)
+    const int pairs = products == PAIRS_PRODUCTS && pl_gemm_is_bf16(g);
+    if (pairs && !is_gemv(g)) {
+        gemm_pairs(g, first);
         return;
     }
 #endif
-    if (exact && is_gemv(g)) {
-        const size_t done = gemv(g, first);
+#if defined(PL_PAIRS_CHAIN)
+    if (pairs) {
+        gemv_pairs(g, first);
+        return;
+    }
+#endif
+    if (flat && is_gemv(g)) {
+        const size_t done = gemv(g, first, products);
         if (done == g->N)
             return;
         first.n += done;
@@ -325,30 +337,44 @@ static void gemm_on_thread(pl_gemm *g, offset_in_c first)
 
 /* ---- threads ---- */
 
-/* The cost of tall x wide tiles, to be compared: the multiply-adds, and half a
+/* The cost of `rows` x `columns`, to be compared: the multiply-adds, and half a
  * vector operation per element of A and B that is read and packed for them. */
-static size_t thread_cost(size_t tall, size_t wide)
+static size_t thread_cost(size_t rows, size_t columns)
 {
-    return tall * MR * wide * NR / VL + (tall * MR + wide * NR) / 2;
+    return rows * columns / VL + (rows + columns) / 2;
+}
+
+/* Rows of a tile. */
+static size_t tile_rows(const pl_gemm *g)
+{
+#if defined(PL_PAIRS)
+    if (pl_gemm_is_bf16(g) && g->products == PAIRS_PRODUCTS)
+        return PAIRS_ROWS;
+#endif
+    (void)g;
+    return MR;
 }
 
 /* Threads split rows or columns, whichever leaves the busiest one less. */
 void PL_K(gemm)(const pl_gemm *args, int ith, int nth)
 {
     pl_gemm g = *args;
-    const size_t tall = ceil_div(g.M, MR), wide = ceil_div(g.N, NR);
-    const size_t by_rows = thread_cost(ceil_div(tall, (size_t)nth), wide),
-                 by_columns = thread_cost(tall, ceil_div(wide, (size_t)nth));
+    const size_t unit = tile_rows(args), tall = ceil_div(g.M, unit),
+                 wide = ceil_div(g.N, NR);
+    const size_t by_rows = thread_cost(ceil_div(tall, (size_t)nth) * unit,
+                                       wide * NR),
+                 by_columns = thread_cost(tall * unit,
+                                          ceil_div(wide, (size_t)nth) * NR);
     size_t begin, end;
     offset_in_c first = { 0, 0 };
     if (by_rows < by_columns) {
         pl_threads_slice(tall, ith, nth, &begin, &end);
         if (begin == end)
             return;
-        g.a = pl_storage_at(g.a, begin * MR * g.a_row, g.a_storage);
-        g.c = pl_storage_at(g.c, begin * MR * g.c_row, g.c_storage);
-        g.M = (end * MR < g.M ? end * MR : g.M) - begin * MR;
-        first.m = begin * MR;
+        g.a = pl_storage_at(g.a, begin * unit * g.a_row, g.a_storage);
+        g.c = pl_storage_at(g.c, begin * unit * g.c_row, g.c_storage);
+        g.M = (end * unit < g.M ? end * unit : g.M) - begin * unit;
+        first.m = begin * unit;
     } else {
         pl_threads_slice(wide, ith, nth, &begin, &end);
         if (begin == end)

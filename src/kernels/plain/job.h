@@ -1,5 +1,6 @@
 /* job.h: the sizes of tiles, and what one tile of a product has to do:
- * tile.h does it by fused multiply-adds, tensor_tile.h in tensor arithmetic. */
+ * tile.h does it by fused multiply-adds, tensor_tile.h and amx_fma.h in tensor
+ * arithmetic. */
 #ifndef PL_KERNELS_PLAIN_JOB_H
 #define PL_KERNELS_PLAIN_JOB_H
 

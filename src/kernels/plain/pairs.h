@@ -1,6 +1,6 @@
-/* pairs.h: bfloat16 in pairs along k, as vdpbf16ps multiplies them.
+/* pairs.h: bfloat16 in pairs along k, as vdpbf16ps multiplies them, or AMX.
  *
- * The instruction takes words of two bfloat16s and adds two products to a
+ * vdpbf16ps takes words of two bfloat16s and adds two products to a
  * float32 sum: that of the high halves first, then that of the low halves, each
  * rounded as a fused multiply-add is. So a word that has an even k in its high
  * half and the next k in its low half continues CHAIN(k) by two terms, to the
@@ -15,17 +15,40 @@
  * K is odd, A is padded with -0 and B with +0, whose product, -0, changes no
  * sum, not even -0.
  *
- * The instruction takes denormals for zero, which storage.h makes sure are
- * never met. Everything here reads exactly what it is told to. */
+ * AMX (pairs_amx.h) takes pairs as they are in memory, and 16 of them at a
+ * time: what is packed for it is padded with +0 to whole groups.
+ *
+ * Both take denormals for zero, which storage.h makes sure are never met.
+ * Everything here reads exactly what it is told to. */
 #ifndef PL_KERNELS_PLAIN_PAIRS_H
 #define PL_KERNELS_PLAIN_PAIRS_H
 
 #include "kernels/plain/convert.h"
 #include "kernels/plain/plain.h"
 
-#if defined(__AVX512BF16__)
+/* The set's instruction: what it computes, and how many pairs at a time. Where
+ * there is AMX, vdpbf16ps isn't faster than float32's multiply-adds. */
+#if defined(__AMX_BF16__)
+#define PL_PAIRS       1
+#define PL_PAIRS_AMX   1
+#define PAIRS_PRODUCTS PL_PRODUCTS_AMX
+enum { PAIRS_UNIT = PL_AMX_GROUP / 2 };
+#elif defined(__AVX512BF16__)
+#define PL_PAIRS       1
+#define PL_PAIRS_CHAIN 1
+#define PAIRS_PRODUCTS PL_PRODUCTS_EXACT
+enum { PAIRS_UNIT = 1 };
+#endif
+
+#if defined(PL_PAIRS)
 
 enum { WORDS = 16, HALVES = 32 }; /* of a vector */
+
+/* Pairs of K elements, padded. */
+PL_INLINE size_t pairs_count(size_t K)
+{
+    return ((K + 1) / 2 + PAIRS_UNIT - 1) / PAIRS_UNIT * PAIRS_UNIT;
+}
 
 /* The next 32 elements as bfloat16. */
 PL_INLINE __m512i pairs_read(const void *x, pl_storage storage)
@@ -58,12 +81,17 @@ PL_INLINE void pairs_prefetch(const void *x, size_t at, pl_storage storage)
         __builtin_prefetch(soon + 64, 0, 2);
 }
 
+/* From memory's order to the instruction's. */
 PL_INLINE __m512i pairs_swap(__m512i pairs)
 {
+#if defined(PL_PAIRS_AMX)
+    return pairs;
+#else
     return _mm512_rol_epi32(pairs, 16);
+#endif
 }
 
-/* Two rows of 32 elements to 32 words, `even` in the high halves. */
+/* Two rows of 32 elements to 32 words, in the instruction's order. */
 PL_INLINE void pairs_weave(__m512i even, __m512i odd, __m512i words[2])
 {
     static const uint16_t which[2][HALVES] = {
@@ -72,9 +100,14 @@ PL_INLINE void pairs_weave(__m512i even, __m512i odd, __m512i words[2])
         { 48, 16, 49, 17, 50, 18, 51, 19, 52, 20, 53, 21, 54, 22, 55, 23,
           56, 24, 57, 25, 58, 26, 59, 27, 60, 28, 61, 29, 62, 30, 63, 31 }
     };
+#if defined(PL_PAIRS_AMX)
+    const __m512i low = even, high = odd;
+#else
+    const __m512i low = odd, high = even;
+#endif
     for (int i = 0; i < 2; i++)
-        words[i] = _mm512_permutex2var_epi16(even, _mm512_loadu_si512(which[i]),
-                                             odd);
+        words[i] = _mm512_permutex2var_epi16(high, _mm512_loadu_si512(which[i]),
+                                             low);
 }
 
 /* Transposes a 16 x 16 matrix of words, given by its rows. */
@@ -139,8 +172,10 @@ PL_INLINE void pairs_of_row(uint32_t *to, const void *x, size_t K,
         _mm512_storeu_si512(
             to + k / 2, pairs_swap(pairs_read_some(pl_storage_at(x, k, storage),
                                                    K - k, storage)));
+#if defined(PL_PAIRS_CHAIN)
     if (K % 2)
         to[K / 2] |= 0x8000u; /* -0 */
+#endif
 }
 
 #endif

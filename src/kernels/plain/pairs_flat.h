@@ -8,7 +8,7 @@
 #include "kernels/plain/pairs.h"
 #include "kernels/plain/tile.h"
 
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS_CHAIN)
 
 /* Elements of A that are paired at a time, and columns whose sums are kept,
  * both on the stack. */

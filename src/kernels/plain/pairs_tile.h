@@ -1,5 +1,6 @@
 /* pairs_tile.h: bf16 products (kernels.h) by vdpbf16ps, which multiplies pairs
- * of bfloat16 (pairs.h) at twice the rate of float32's multiply-adds.
+ * of bfloat16 (pairs.h) at twice the rate of float32's multiply-adds, or by AMX
+ * (pairs_amx.h).
  *
  * The loops, panels and tiles are those of tile.h, with words of two elements
  * where that has floats:
@@ -8,9 +9,10 @@
  *     k, by DEPTH     packs these columns of B: panels of NR columns, a row of
  *                     words for each pair of k
  *       rows, by MC   copies these rows of A: row by row, or, where A is stored
- *                     transposed, MR rows interleaved
+ *                     transposed and there is no AMX, MR rows interleaved
  *         panel
- *           tile      MR x NR sums in registers; a step adds two terms to each
+ *           tile      MR x NR sums in registers; a step adds two terms to each;
+ *                     with AMX 32 x 32 sums, and 32 terms to each
  *
  * A is always copied: its halves have to be swapped, and a float32 A rounded.
  * Sums that end in a C of 16 bits are kept in float32, in a strip, until they
@@ -21,169 +23,17 @@
 #define PL_KERNELS_PLAIN_PAIRS_TILE_H
 
 #include "kernels/plain/finish.h"
-#include "kernels/plain/pairs.h"
-#include "kernels/plain/tile.h"
+#include "kernels/plain/pairs_amx.h"
+#include "kernels/plain/pairs_pack.h"
 
-#if defined(__AVX512BF16__)
-
-/* Elements along k of a block: where a chain may be cut at no cost, and where
- * it would cost a strip of many rows. */
-enum { DEPTH = 576, DEEPEST = 2304 };
-/* Words from one row of copied A to the next: some more than the pairs, so that
- * rows don't meet in one set of the L1 cache, and whole vectors fit. */
-enum { A_WORDS = DEEPEST / 2 + WORDS };
-/* Packed B takes at most this much, to stay in the L2 cache beside A. */
-enum { PANEL_WORDS = 168 * 1024 };
-/* Rows of A that are copied together, on the stack or in scratch; rows of a
- * strip of many. */
-enum { MC_PAIRS_STACK = MR, MC_PAIRS = 4 * MR, STRIP_ROWS = 512 };
-
-typedef struct pairs_work {
-    uint32_t *a; /* copied A: a_rows * A_WORDS */
-    size_t a_rows;
-    float *room; /* packed B, then the strip: so many words or floats */
-    size_t room_words, deepest;
-    uint32_t *panels;
-    size_t panel; /* words from one panel to the next */
-    float *strip;
-} pairs_work;
-
-/* ---- packing ---- */
-
-/* K rows of B from element `at` on, all contiguous, to panels. */
-PL_INLINE void pack_rows(const pairs_work *work, const pl_gemm *g, size_t at,
-                         size_t K, size_t columns, pl_storage storage)
-{
-    /* of rows, for which all panels are filled in turn; rows ahead that are
-     * prefetched, into the cache that panels stay in */
-    enum { PAIRS = 8, AHEAD = 8 * PAIRS };
-    const size_t pairs = (K + 1) / 2;
-    for (size_t p0 = 0; p0 < pairs; p0 += PAIRS)
-        for (size_t n = 0; n < columns; n += NR) {
-            const size_t count = columns - n < NR ? columns - n : NR;
-            uint32_t *panel = work->panels + n / NR * work->panel;
-            for (size_t p = p0; p < pairs && p < p0 + PAIRS; p++) {
-                const void *even = pl_storage_at(
-                               g->b, at + 2 * p * g->b_row + n, storage),
-                           *odd = pl_storage_at(even, g->b_row, storage);
-                __m512i words[2], next = _mm512_setzero_si512();
-                pairs_prefetch(even, AHEAD * g->b_row, storage);
-                pairs_prefetch(odd, AHEAD * g->b_row, storage);
-                if (count == NR) {
-                    if (2 * p + 1 < K)
-                        next = pairs_read(odd, storage);
-                    pairs_weave(pairs_read(even, storage), next, words);
-                } else {
-                    if (2 * p + 1 < K)
-                        next = pairs_read_some(odd, count, storage);
-                    pairs_weave(pairs_read_some(even, count, storage), next,
-                                words);
-                }
-                _mm512_storeu_si512(panel + p * NR, words[0]);
-                _mm512_storeu_si512(panel + p * NR + WORDS, words[1]);
-            }
-        }
-}
-
-/* The same for a B whose columns are contiguous. */
-PL_INLINE void pack_columns(const pairs_work *work, const pl_gemm *g, size_t at,
-                            size_t K, size_t columns, pl_storage storage)
-{
-    for (size_t n = 0; n < (columns + NR - 1) / NR * NR; n += WORDS) {
-        const size_t rest = n < columns ? columns - n : 0;
-        uint32_t *panel = work->panels + n / NR * work->panel + n % NR;
-        for (size_t k = 0; k < K; k += HALVES) {
-            const size_t count = K - k < HALVES ? K - k : HALVES;
-            const void *from = pl_storage_at(g->b, at + n * g->b_col + k,
-                                             storage);
-            __m512i words[WORDS];
-            if (rest >= WORDS && count == HALVES)
-                pairs_of_columns(words, from, g->b_col, WORDS, HALVES, storage);
-            else
-                pairs_of_columns(words, from, g->b_col,
-                                 rest < WORDS ? rest : WORDS, count, storage);
-            for (size_t i = 0; 2 * i < count; i++)
-                _mm512_storeu_si512(panel + (k / 2 + i) * NR, words[i]);
-        }
-    }
-}
-
-/* Rows of A from element `at` on, to rows of A_WORDS words. */
-PL_INLINE void copy_rows(uint32_t *to, const pl_gemm *g, size_t at, size_t rows,
-                         size_t K, pl_storage storage)
-{
-    for (size_t m = 0; m < rows; m++)
-        pairs_of_row(to + m * A_WORDS,
-                     pl_storage_at(g->a, at + m * g->a_row, storage), K,
-                     storage);
-}
-
-/* Rows of a transposed A: the i-th group of MR rows has pair p of its row m at
- * (i * A_WORDS + p) * MR + m. */
-PL_INLINE void interleave_rows(uint32_t *to, const pl_gemm *g, size_t at,
-                               size_t rows, size_t K, pl_storage storage)
-{
-    enum { AHEAD = 16, LINE = 64 };
-    const __m512i minus_zero = _mm512_set1_epi16((short)0x8000);
-    const size_t bytes = pl_storage_bytes(storage);
-    uint32_t row[MC_PAIRS + HALVES + MR] = { 0 };
-    for (size_t k = 0; k < K; k += 2) {
-        const void *even = pl_storage_at(g->a, at + k * g->a_col, storage),
-                   *odd = pl_storage_at(even, g->a_col, storage);
-        for (size_t i = 0; i < rows * bytes; i += LINE) {
-            const char *soon = (const char *)even + AHEAD * g->a_col * bytes;
-            __builtin_prefetch(soon + i);
-            __builtin_prefetch(soon + g->a_col * bytes + i);
-        }
-        for (size_t m = 0; m < rows; m += HALVES) {
-            __m512i words[2], next = minus_zero;
-            if (k + 1 < K)
-                next = pairs_read_some(pl_storage_at(odd, m, storage), rows - m,
-                                       storage);
-            pairs_weave(pairs_read_some(pl_storage_at(even, m, storage),
-                                        rows - m, storage),
-                        next, words);
-            _mm512_storeu_si512(row + m, words[0]);
-            _mm512_storeu_si512(row + m + WORDS, words[1]);
-        }
-        for (size_t m = 0; m < rows; m += MR)
-            memcpy(to + m * A_WORDS + k / 2 * MR, row + m, MR * sizeof *to);
-    }
-}
-
-static void pairs_pack_b(const pairs_work *work, const pl_gemm *g, size_t at,
-                         size_t K, size_t columns)
-{
-    const int half = g->b_storage == PL_STORE_BF16;
-    if (g->b_col == 1 && half)
-        pack_rows(work, g, at, K, columns, PL_STORE_BF16);
-    else if (g->b_col == 1)
-        pack_rows(work, g, at, K, columns, PL_STORE_F32);
-    else if (half)
-        pack_columns(work, g, at, K, columns, PL_STORE_BF16);
-    else
-        pack_columns(work, g, at, K, columns, PL_STORE_F32);
-}
-
-static void pairs_copy_a(uint32_t *to, const pl_gemm *g, size_t at, size_t rows,
-                         size_t K)
-{
-    const int half = g->a_storage == PL_STORE_BF16;
-    if (g->a_col == 1 && half)
-        copy_rows(to, g, at, rows, K, PL_STORE_BF16);
-    else if (g->a_col == 1)
-        copy_rows(to, g, at, rows, K, PL_STORE_F32);
-    else if (half)
-        interleave_rows(to, g, at, rows, K, PL_STORE_BF16);
-    else
-        interleave_rows(to, g, at, rows, K, PL_STORE_F32);
-}
+#if defined(PL_PAIRS)
 
 /* ---- the tile ---- */
 
 typedef struct pairs_job {
     size_t pairs;
     const uint32_t *a, *b;
+    size_t a_row;
     const float *from; /* initial values of the chains; NULL: +0 */
     size_t from_row;
     float *c;
@@ -191,6 +41,41 @@ typedef struct pairs_job {
     const char *prefetch; /* the tile of C that is needed next, rows so many */
     size_t prefetch_row;  /* bytes apart */
 } pairs_job;
+
+#if defined(PL_PAIRS_AMX)
+
+/* Runs the tallest block of tiles that `rows` rows fill; returns its number of
+ * rows. Fewer rows than a tile has are computed with whatever follows them, in
+ * a tile of its own. */
+static size_t pairs_step(const pairs_job *t, size_t rows, int interleaved)
+{
+    amx_job j = { .groups = t->pairs / PAIRS_UNIT,
+                  .a = t->a,
+                  .a_row = t->a_row,
+                  .b = t->b,
+                  .b_row = NR,
+                  .from = t->from,
+                  .from_row = t->from_row,
+                  .c = t->c,
+                  .c_row = t->c_row };
+    (void)interleaved;
+    if (rows >= AMX_SIDE) {
+        const int tall = rows >= PAIRS_ROWS ? 2 : 1;
+        amx_run(&j, tall, NV);
+        return (size_t)tall * AMX_SIDE;
+    }
+    float few[AMX_SIDE * NR] = { 0 };
+    for (size_t i = 0; t->from && i < rows; i++)
+        memcpy(few + i * NR, t->from + i * t->from_row, NR * sizeof *few);
+    j.from = j.c = few;
+    j.from_row = j.c_row = NR;
+    amx_run(&j, 1, NV);
+    for (size_t i = 0; i < rows; i++)
+        memcpy(t->c + i * t->c_row, few + i * NR, NR * sizeof *few);
+    return rows;
+}
+
+#else
 
 /* rows, a_row and a_col are constants where this is inlined. */
 PL_INLINE void pairs_tile(const int rows, const pairs_job *t,
@@ -274,12 +159,14 @@ static size_t pairs_step(const pairs_job *t, size_t rows, int interleaved)
     return sizes[i];
 }
 
+#endif
+
 /* The same for a tile of fewer than NR columns, by way of a whole one. */
 static size_t pairs_step_narrow(const pairs_job *t, size_t rows, size_t columns,
                                 int interleaved)
 {
-    float scratch[MR * NR] = { 0 };
-    const size_t most = rows < MR ? rows : MR;
+    float scratch[PAIRS_ROWS * NR] = { 0 };
+    const size_t most = rows < PAIRS_ROWS ? rows : PAIRS_ROWS;
     pairs_job u = *t;
     for (size_t i = 0; t->from && i < most; i++)
         memcpy(scratch + i * NR, t->from + i * t->from_row,
@@ -303,8 +190,8 @@ static const char *pairs_next_c(const pl_gemm *g, const tile_part *p, size_t i,
 {
     size_t m = i;
     if (!begins && g->c_storage == PL_STORE_F32) {
-        n += i + MR < p->rows ? 0 : NR;
-        m = i + MR < p->rows ? i + MR : 0;
+        n += i + PAIRS_ROWS < p->rows ? 0 : NR;
+        m = i + PAIRS_ROWS < p->rows ? i + PAIRS_ROWS : 0;
     }
     return pl_storage_at(g->c, (p->m + m) * g->c_row + p->n + n, g->c_storage);
 }
@@ -313,13 +200,14 @@ static const char *pairs_next_c(const pl_gemm *g, const tile_part *p, size_t i,
 static void pairs_block(const pairs_work *work, const pl_gemm *g,
                         const tile_part *p, size_t k, size_t K)
 {
-    const int interleaved = g->a_col != 1;
+    const int interleaved = g->a_col != 1 && PAIRS_UNIT == 1;
     const int begins = k == 0 && g->start != PL_GEMM_KEEP;
-    pairs_copy_a(work->a, g, p->m * g->a_row + k * g->a_col, p->rows, K);
+    pairs_copy_a(work, g, p->m * g->a_row + k * g->a_col, p->rows, K);
     for (size_t n = 0; n < p->columns; n += NR) {
         const size_t columns = p->columns - n < NR ? p->columns - n : NR;
         float bias[NR];
-        pairs_job t = { .pairs = (K + 1) / 2,
+        pairs_job t = { .pairs = pairs_count(K),
+                        .a_row = work->a_row,
                         .b = work->panels + n / NR * work->panel,
                         .c_row = p->c_row,
                         .prefetch_row = g->c_row *
@@ -329,8 +217,8 @@ static void pairs_block(const pairs_work *work, const pl_gemm *g,
             t.from = bias;
         }
         for (size_t i = 0, done; i < p->rows; i += done) {
-            t.a = work->a +
-                  (interleaved ? i / MR * MR * A_WORDS + i % MR : i * A_WORDS);
+            t.a = work->a + (interleaved ? i / MR * MR * A_WORDS + i % MR
+                                         : i * work->a_row);
             t.c = p->c + i * p->c_row + n;
             if (!begins) {
                 t.from = t.c;
@@ -361,7 +249,7 @@ static size_t pairs_fit(const pairs_work *work, size_t depth, size_t rows)
 /* How far a block reaches along k. */
 static size_t pairs_depth(const pairs_work *work, const pl_gemm *g)
 {
-    const size_t all = g->K + g->K % 2,
+    const size_t all = 2 * pairs_count(g->K),
                  most = work->deepest < DEPTH ? work->deepest : DEPTH;
     if (all <= most || (g->c_storage != PL_STORE_F32 && all <= work->deepest &&
                         pairs_fit(work, all, work->a_rows) >= 2 * NR))
@@ -437,9 +325,15 @@ static __attribute__((noinline)) void pairs_on_stack(const pl_gemm *g,
 {
     enum { SHALLOW = 384, PANEL_ROWS = SHALLOW / 2 + 1, ROWS = 120 };
     _Alignas(64) float room[2 * NR * (PANEL_ROWS + ROWS)];
-    uint32_t a[MC_PAIRS_STACK * A_WORDS];
+#if defined(PL_PAIRS_AMX)
+    enum { ROW = SHALLOW / 2 + WORDS };
+#else
+    enum { ROW = A_WORDS };
+#endif
+    uint32_t a[MC_PAIRS_STACK * ROW];
     pairs_work work = { .a = a,
                         .a_rows = MC_PAIRS_STACK,
+                        .a_row = ROW,
                         .room = room,
                         .room_words = sizeof room / sizeof *room,
                         .deepest = SHALLOW };
@@ -447,7 +341,7 @@ static __attribute__((noinline)) void pairs_on_stack(const pl_gemm *g,
 }
 
 /* In the product's scratch, or on the stack where that is too small. */
-static void gemm_pairs(const pl_gemm *g, offset_in_c first)
+static void pairs_in_room(const pl_gemm *g, offset_in_c first)
 {
     const size_t a = MC_PAIRS * A_WORDS,
                  least = 2 * (pairs_panel(DEPTH) + NR * MC_PAIRS);
@@ -457,10 +351,22 @@ static void gemm_pairs(const pl_gemm *g, offset_in_c first)
     }
     pairs_work work = { .a = (uint32_t *)(void *)g->scratch,
                         .a_rows = MC_PAIRS,
+                        .a_row = A_WORDS,
                         .room = g->scratch + a,
                         .room_words = g->scratch_floats - a,
                         .deepest = DEEPEST };
     pairs_tiled(g, first, &work);
+}
+
+static void gemm_pairs(const pl_gemm *g, offset_in_c first)
+{
+#if defined(PL_PAIRS_AMX)
+    pl_amx_begin();
+    pairs_in_room(g, first);
+    pl_amx_end();
+#else
+    pairs_in_room(g, first);
+#endif
 }
 
 #endif

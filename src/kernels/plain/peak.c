@@ -1,6 +1,7 @@
 /* peak.c: independent multiply-adds and nothing else, or reads and nothing
  * else, to know what the processor could do at best. Contracts:
- * pl_kernels.peak, .peak_bf16 and .read. */
+ * pl_kernels.peak, .peak_bf16, .peak_matrices and .read. */
+#include "kernels/plain/pairs_amx.h"
 #include "kernels/plain/plain.h"
 #include "kernels/plain/vec.h"
 
@@ -23,7 +24,7 @@ double PL_K(peak)(size_t rounds, float *sink)
     return 2.0 * VL * CHAINS * (double)rounds;
 }
 
-#if defined(__AVX512BF16__)
+#if defined(PL_PAIRS_CHAIN)
 double PL_K(peak_bf16)(size_t rounds, float *sink)
 {
     __m512 chains[CHAINS];
@@ -41,6 +42,34 @@ double PL_K(peak_bf16)(size_t rounds, float *sink)
         sum = _mm512_add_ps(sum, chains[i]);
     *sink = _mm512_cvtss_f32(sum);
     return 4.0 * VL * CHAINS * (double)rounds;
+}
+#endif
+
+#if defined(PL_PAIRS_AMX)
+double PL_K(peak_matrices)(size_t rounds, float *sink)
+{
+    enum { PER_TILE = 8 }; /* a product takes as long as so many rounds */
+    const size_t times = rounds / PER_TILE;
+    float sums[AMX_SIDE * AMX_SIDE] = { 0 };
+    pl_amx_begin();
+    AMX_LOAD(4, sums, AMX_SIDE);
+    AMX_LOAD(5, sums, AMX_SIDE);
+    AMX_LOAD(6, sums, AMX_SIDE);
+    AMX_LOAD(7, sums, AMX_SIDE);
+    AMX_ZERO(0);
+    AMX_ZERO(1);
+    AMX_ZERO(2);
+    AMX_ZERO(3);
+    for (size_t i = 0; i < times; i++) {
+        AMX_ADD(0, 4, 6);
+        AMX_ADD(1, 4, 7);
+        AMX_ADD(2, 5, 6);
+        AMX_ADD(3, 5, 7);
+    }
+    AMX_STORE(0, sums, AMX_SIDE);
+    pl_amx_end();
+    *sink = sums[0];
+    return 4.0 * 2.0 * AMX_SIDE * AMX_SIDE * PL_AMX_GROUP * (double)times;
 }
 #endif
 

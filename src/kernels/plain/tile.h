@@ -21,6 +21,7 @@
 #ifndef PL_KERNELS_PLAIN_TILE_H
 #define PL_KERNELS_PLAIN_TILE_H
 
+#include "kernels/plain/amx_fma.h"
 #include "kernels/plain/convert.h"
 #include "kernels/plain/flat.h"
 #include "kernels/plain/plain.h"
@@ -116,6 +117,13 @@ static size_t tile_step(const tile_job *t, size_t rows, int thin)
     return 1;
 }
 
+/* The same in tensor arithmetic; NR columns. */
+static size_t tile_step_tensor(const tile_job *t, size_t rows)
+{
+    return t->products == PL_PRODUCTS_AMX ? amx_fma_step(t, rows)
+                                          : tensor_step(t, rows);
+}
+
 /* The same for a tile of `columns` columns. Any number other than NR or VL goes
  * through a scratch tile that is padded with zeros. */
 static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
@@ -123,7 +131,7 @@ static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
     const int tensor = t->products != PL_PRODUCTS_EXACT;
     const int thin = columns <= VL;
     if (columns == NR || (columns == VL && !tensor))
-        return tensor ? tensor_step(t, rows) : tile_step(t, rows, thin);
+        return tensor ? tile_step_tensor(t, rows) : tile_step(t, rows, thin);
     float scratch[MR * NR] = { 0 };
     const size_t most = rows < MR ? rows : MR;
     tile_job u = *t;
@@ -132,7 +140,7 @@ static size_t tile_step_wide(const tile_job *t, size_t rows, size_t columns)
                columns * sizeof(float));
     u.from = u.c = scratch;
     u.from_row = u.c_row = NR;
-    const size_t done = tensor ? tensor_step(&u, rows)
+    const size_t done = tensor ? tile_step_tensor(&u, rows)
                                : tile_step(&u, rows, thin);
     for (size_t i = 0; i < done; i++)
         memcpy(t->c + i * t->c_row, scratch + i * NR, columns * sizeof(float));

@@ -14,10 +14,9 @@ PL_KERNEL_TABLE(PL_REF_DECLARE)
 /* Element (m, n) of C from its sum: args->epilogue and C's storage. */
 void pl_ref_finish(const pl_gemm *args, size_t m, size_t n, float sum);
 
-/* MMA(c, group) of tensor.h; a and b are kept in `storage`. */
+/* MMA(c, group) of tensor.h; a and b are a group each, kept in `storage`. */
 float pl_ref_mma(pl_products products, pl_storage storage, float c,
-                 const float a[PL_TENSOR_GROUP],
-                 const float b[PL_TENSOR_GROUP]);
+                 const float *a, const float *b);
 
 /* A sum of products: in double, or TENSOR of operands that are kept in
  * `storage`, from `start` on. The total ends the last group. */
@@ -25,7 +24,7 @@ typedef struct ref_sum {
     pl_products products;
     pl_storage storage;
     double exact;
-    float c, a[PL_TENSOR_GROUP], b[PL_TENSOR_GROUP];
+    float c, a[PL_LARGEST_GROUP], b[PL_LARGEST_GROUP];
     int count; /* of the group that has begun */
 } ref_sum;
 
@@ -41,7 +40,7 @@ static inline void pl_ref_sum_add(ref_sum *sum, double a, double b)
     }
     sum->a[sum->count] = (float)a;
     sum->b[sum->count] = (float)b;
-    if (++sum->count == PL_TENSOR_GROUP)
+    if (++sum->count == pl_products_group(sum->products))
         pl_ref_sum_end_group(sum);
 }
 

@@ -1,5 +1,5 @@
-/* tensor.c: tensor arithmetic as kernels/tensor.h states it, in double, where
- * every step is exact. */
+/* tensor.c: tensor arithmetic as kernels/tensor.h states it: that of NVIDIA's
+ * in double, where every step is exact, that of Intel's by its own sums. */
 #include "kernels/ref/ref.h"
 
 #include <math.h>
@@ -50,9 +50,19 @@ static float add_up(float c, const float *a, const float *b, int count,
     return toward_zero(sum);
 }
 
-float pl_ref_mma(pl_products products, pl_storage storage, float c,
-                 const float a[PL_TENSOR_GROUP], const float b[PL_TENSOR_GROUP])
+static float add_halves(float c, const float *a, const float *b)
 {
+    float sums[2] = { 0.0f, 0.0f };
+    for (int i = 0; i < PL_AMX_GROUP; i++)
+        sums[i % 2] = fmaf(a[i], b[i], sums[i % 2]);
+    return c + (sums[0] + sums[1]);
+}
+
+float pl_ref_mma(pl_products products, pl_storage storage, float c,
+                 const float *a, const float *b)
+{
+    if (products == PL_PRODUCTS_AMX)
+        return add_halves(c, a, b);
     const int count = pl_tensor_sum(products), bits = pl_tensor_bits(products);
     const int least = storage == PL_STORE_F16 ? -14 : -126;
     for (int i = 0; i < PL_TENSOR_GROUP; i += count)
@@ -72,7 +82,7 @@ void pl_ref_sum_end_group(ref_sum *sum)
 {
     if (sum->count == 0)
         return;
-    for (; sum->count < PL_TENSOR_GROUP; sum->count++)
+    for (; sum->count < pl_products_group(sum->products); sum->count++)
         sum->a[sum->count] = sum->b[sum->count] = 0.0f;
     sum->c = pl_ref_mma(sum->products, sum->storage, sum->c, sum->a, sum->b);
     sum->count = 0;
