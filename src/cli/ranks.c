@@ -326,6 +326,10 @@ static void say_end(const pl_comm *comm, const char *out_dir,
                    "checkpoint: plimsoll train --resume %s, under the same "
                    "launcher",
                    pl_path_quoted(out_dir).text);
+    else
+        pl_log_say(&pl_term_log, PL_LOG_NOTE,
+                   "the run had not begun. Once this is mended, the same "
+                   "command starts it");
 }
 
 void pl_cli_ranks_close(pl_comm *comm, const char *out_dir, pl_status status,

@@ -124,8 +124,9 @@ ended() {
 }
 
 # The step of the checkpoint that the last run surely had: when it announced the
-# next one, the one before was whole.
+# next one, the one before was whole, unless the disk was full.
 surely_saved() {
+    [ "$kind" != disk ] || return 0
     sed -n 's/^saving checkpoint to .*step-0*\([0-9][0-9]*\)$/\1/p' log.txt |
         awk '{ before = last; last = $0 } END { print before }'
 }
@@ -174,7 +175,7 @@ fail_by() {
         word "rank $2 (\(.*\) )?has not been heard|not all ranks have (begun)"
         ! grep -q 'has not been heard' log.txt || {
             word "^warning: [0-9-]+ [0-9:]+, rank [0-9]+: "
-            word "$resume_line, under the same"
+            word "$resume_line, under the same|the run had not begun"
         }
         ;;
     TERM | INT) # before it listens, it is the system that ends it, and then
