@@ -1,7 +1,13 @@
 #!/usr/bin/env python3
-"""recipe_tables HOME: the tables for docs/recipe.md, from what script/recipe
-has run so far. Runs that are not done are left out."""
+"""recipe_tables COMMAND HOME [RECIPE]: what script/recipe has run so far.
+
+    tables   the tables for docs/recipe.md; runs that are not done are left out
+    best     the rates with which a recipe's tuning ended best
+    keep     the losses of the runs that are done, to recipe.jsonl beside this
+    kept     the other way round: what is in recipe.jsonl is done in HOME, too
+"""
 import glob
+import hashlib
 import json
 import math
 import os
@@ -9,15 +15,94 @@ import statistics
 import sys
 
 TOKENS = 32 * 256  # of an update
+KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recipe.jsonl")
+
+
+# ---- runs ----
+
+
+def evaluations_of(folder):
+    """Those of a run that is done, or none."""
+    if not os.path.exists(folder + "/done"):
+        return []
+    with open(folder + "/metrics.jsonl") as file:
+        lines = [json.loads(line) for line in file]
+    return [line for line in lines if "val_loss" in line]
 
 
 def end_of(folder):
-    """The last evaluation of a run that is done, or None."""
-    if not os.path.exists(folder + "/done"):
+    return (evaluations_of(folder) or [None])[-1]
+
+
+def rates_of(folder):
+    if not os.path.exists(folder + "/rates"):
         return None
-    with open(folder + "/metrics.jsonl") as file:
-        lines = [json.loads(line) for line in file]
-    return [line for line in lines if "val_loss" in line][-1]
+    with open(folder + "/rates") as file:
+        return file.read().strip()
+
+
+def best(home, recipe):
+    """The folder of the tuning run with the least loss, or None."""
+    found = [(end_of(folder)["val_loss"], folder)
+             for folder in glob.glob(f"{home}/runs/{recipe}-tune-*")
+             if end_of(folder)]
+    return min(found)[1] if found else None
+
+
+def print_best(home, recipe):
+    folder = best(home, recipe)
+    if not folder:
+        sys.exit(f"{home}: no tuning run of {recipe} is done")
+    print(rates_of(folder))
+
+
+# ---- recipe.jsonl ----
+
+
+def hash_of_tokens(home):
+    with open(home + "/data/text/train.bin", "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def keep(home):
+    tokens = hash_of_tokens(home)
+    keys = ("step", "val_loss", "val_bpb")
+    with open(KEPT + ".part", "w") as out:
+        for folder in sorted(glob.glob(home + "/runs/*")):
+            lines = evaluations_of(folder)
+            if lines:
+                out.write(json.dumps({
+                    "run": os.path.basename(folder), "tokens": tokens,
+                    "rates": rates_of(folder),
+                    "evaluations": [{key: line[key] for key in keys}
+                                    for line in lines]}) + "\n")
+    os.replace(KEPT + ".part", KEPT)
+
+
+def kept(home):
+    tokens = hash_of_tokens(home)
+    with open(KEPT) as file:
+        runs = [json.loads(line) for line in file]
+    for run in runs:
+        if run["tokens"] != tokens:
+            sys.exit(f"{KEPT}: {run['run']} was trained on other tokens than "
+                     f"{home}/data/text/train.bin has; run it anew")
+        folder = f"{home}/runs/{run['run']}"
+        if os.path.exists(folder):
+            continue
+        os.makedirs(folder + ".part")
+        with open(folder + ".part/metrics.jsonl", "w") as out:
+            for line in run["evaluations"]:
+                out.write(json.dumps(line) + "\n")
+        if run["rates"]:
+            with open(folder + ".part/rates", "w") as out:
+                out.write(run["rates"] + "\n")
+        with open(folder + ".part/done", "w"):
+            pass
+        os.rename(folder + ".part", folder)
+
+
+# ---- tables ----
 
 
 def row(name, last):
@@ -26,14 +111,12 @@ def row(name, last):
 
 
 def tuning(home):
-    print("### Tuning, a quarter of the tokens\n")
+    print("### Tuning, an eighth of the tokens\n")
     print("| recipe | learning_rate, muon_learning_rate | validation loss |")
     print("|---|---|---|")
     for folder in sorted(glob.glob(home + "/runs/*-tune-*")):
-        last = end_of(folder)
-        if last and os.path.exists(folder + "/rates"):
-            with open(folder + "/rates") as file:
-                rates = file.read().strip()
+        last, rates = end_of(folder), rates_of(folder)
+        if last and rates:
             print(f"| {os.path.basename(folder)[:-7]} | {rates} | "
                   f"{last['val_loss']:.4f} |")
 
@@ -60,14 +143,14 @@ def seeds(home):
 
 
 def parts(home):
-    print("\n### Parts, seed 1, over the tokens of the whole\n")
+    print("\n### Part by part, an eighth of the tokens\n")
     print("| recipe | tokens | validation loss | bits per byte |")
     print("|---|---|---|---|")
-    for name, folder in (("nanoGPT's", "part-nanogpt"),
-                         ("+ qwen3", "part-qwen3"),
-                         ("+ muon", "part-muon"),
-                         ("+ wsd", "today-seed-1")):
-        last = end_of(f"{home}/runs/{folder}")
+    for name, folder in (("nanoGPT's", best(home, "nanogpt")),
+                         ("+ qwen3", home + "/runs/part-qwen3"),
+                         ("+ muon", home + "/runs/part-muon"),
+                         ("+ wsd", best(home, "today"))):
+        last = folder and end_of(folder)
         if last:
             row(name, last)
 
@@ -89,10 +172,19 @@ def time(home):
               f"65 % of them take {65 * middle:.0f} % of the time.")
 
 
-def main():
-    home = sys.argv[1]
+def tables(home):
     for table in (tuning, seeds, parts, time):
         table(home)
+
+
+def main():
+    commands = {"tables": (tables, 3), "keep": (keep, 3), "kept": (kept, 3),
+                "best": (print_best, 4)}
+    command, count = commands.get(sys.argv[1] if sys.argv[1:] else "",
+                                  (None, 0))
+    if len(sys.argv) != count:
+        sys.exit(__doc__)
+    command(*sys.argv[2:])
 
 
 if __name__ == "__main__":
