@@ -82,10 +82,15 @@ shown() {
 # Ctrl-C within a text: the answer comes at once, the step is saved.
 "$PLIMSOLL" train "${run[@]}" --out_dir=long --sample_interval=1 \
     --max_new_tokens=60000 --save_interval=1 >log 2>&1 &
-for ((i = 0; i < 200; i++)); do
+for ((i = 0; i < 1200; i++)); do
     grep -q 'saving checkpoint' log && break
     sleep 0.05
 done
+# before it listens a signal would be lost, as jobs of a script ignore it
+grep -q 'saving checkpoint' log || {
+    kill $!
+    fail "no checkpoint after a minute: $(cat log)"
+}
 began=$(date +%s%N)
 kill -INT $!
 got=0
