@@ -179,16 +179,16 @@ fail_by() {
         }
         ;;
     TERM | INT) # before it listens, it is the system that ends it, and then
-        # the launcher kills the others
+        # the launcher kills the others, or no longer reads what they print
         kill "-$1" "$victim"
-        ended '130 143 137'
+        ended '130 143 137 141'
         word "$resume_line|exited on signal|stopped before"
         ;;
     all)
         for pid in $(processes "$TMP_DIR.$mark"); do
             [ "$pid" = "$launcher" ] || kill -TERM "$pid" 2>/dev/null || true
         done
-        ended '143 137'
+        ended '143 137 141'
         word "$resume_line|exited on signal|stopped before"
         ;;
     launcher) # asks all to end, and has a code of its own
