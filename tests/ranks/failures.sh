@@ -175,7 +175,12 @@ fail_by() {
         word "rank $2 (\(.*\) )?has not been heard|not all ranks have (begun)"
         ! grep -q 'has not been heard' log.txt || {
             word "^warning: [0-9-]+ [0-9:]+, rank [0-9]+: "
-            word "$resume_line, under the same|the run had not begun"
+            # its end says it, not only its beginning
+            if grep -q '^iter ' log.txt; then
+                word "To go on from its newest checkpoint: $resume_line"
+            else
+                word "newest checkpoint: $resume_line|the run had not begun"
+            fi
         }
         ;;
     TERM | INT) # before it listens, it is the system that ends it, and then
