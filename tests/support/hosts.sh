@@ -123,22 +123,33 @@ on_hosts() {
         --host "$names" -n "$hosts" "$host_dir/rank" "$@" </dev/null
 }
 
-# hear HOST: whether another host can be heard there; a port that nobody has
-# open is refused
+# hear HOST OTHER: whether the other one can be heard there; a port that nobody
+# has open is refused
 hear() {
-    local other=$(((${1#h} + 1) % 4))
-    enter "$1" timeout 1 bash -c "echo >/dev/tcp/h$other/9" 2>&1 |
-        grep -q refused
+    enter "$1" timeout 1 bash -c "echo >/dev/tcp/$2/9" 2>&1 | grep -q refused
 }
 
-# A port that is up again takes a moment to pass anything on.
+# A port that is up again takes a moment to pass anything on, and a host that
+# looked for another one in vain may still answer "no route" to whoever connects
+# next: all of them are to forget that, and to hear each other, both ways.
 cable() {
-    local began=$SECONDS
+    local began=$SECONDS i pair
     ip -n "$host_spaces-net" link set "port${1#h}" "$2"
     [ "$2" = up ] || return 0
-    until hear "$1"; do
-        [ $((SECONDS - began)) -lt 60 ] || hosts_fail "$1 hears nobody"
-        sleep 0.1
+    for i in 0 1 2 3; do
+        ip -n "$host_spaces-$i" neighbour flush dev eth0
+    done
+    for i in 0 1 2 3; do
+        [ "h$i" != "$1" ] || continue
+        for pair in "$1 h$i" "h$i $1"; do
+            # two words
+            # shellcheck disable=SC2086
+            until hear $pair; do
+                [ $((SECONDS - began)) -lt 60 ] ||
+                    hosts_fail "no connection: $pair"
+                sleep 0.1
+            done
+        done
     done
 }
 
