@@ -85,29 +85,35 @@ static float *make_floats(const format *f)
     return x;
 }
 
-/* y = x as it is, also -0 and NaN: -0 + 1 * x. */
-static void through_a_product(const pl_kernels *set, pl_gemm g, size_t count)
+/* y = x as it is, also -0 and NaN: -0 + 1 * x. B gives `rows` equal rows of y;
+ * A is transposed if there are several, and gives one column in any case. */
+enum { MANY_ROWS = 17 };
+
+static void through_a_product(const pl_kernels *set, pl_gemm g, size_t count,
+                              size_t rows)
 {
-    static const float minus_zero = -0.0f, one = 1.0f;
+    float ones[MANY_ROWS];
+    for (int i = 0; i < MANY_ROWS; i++)
+        ones[i] = 1.0f;
     g.K = 1;
+    g.a_row = g.a_col = g.b_col = 1;
+    g.b_row = count;
     if (g.a) {
         g.M = count;
         g.N = 1;
-        g.b = &one;
+        g.b = ones;
+        g.a_col = rows > 1 ? count : 1;
     } else {
-        g.M = 1;
+        g.M = rows;
         g.N = count;
-        g.a = &one;
+        g.a = ones;
     }
-    g.a_row = g.a_col = 1;
-    g.b_row = count;
-    g.b_col = 1;
     g.c_row = g.N;
     g.start = PL_GEMM_BIAS;
     float *bias = malloc((g.N + 1) * sizeof *bias);
     assert_non_null(bias);
     for (size_t n = 0; n < g.N; n++)
-        bias[n] = minus_zero;
+        bias[n] = -0.0f;
     g.bias = bias;
     RUN_OP(set, gemm, &g, 2);
     free(bias);
@@ -242,7 +248,7 @@ static void every_set_reads_every_stored_number(void **state)
             const pl_gemm as_a = { .a = x, .a_storage = s, .c = y },
                           as_b = { .b = x, .b_storage = s, .c = y };
             memset(y, 0, ALL * sizeof *y);
-            through_a_product(&set, j % 2 ? as_b : as_a, ALL);
+            through_a_product(&set, j % 2 ? as_b : as_a, ALL, 1);
             for (size_t n = 0; n < ALL; n++) {
                 uint32_t want = pl_float_bits(pl_storage_get(x, n, s));
                 if ((want & 0x7fffffffu) > 0x7f800000u)
@@ -254,38 +260,50 @@ static void every_set_reads_every_stored_number(void **state)
     free(y);
 }
 
-static void every_set_rounds_alike(void **state)
+/* One by one, and many at a time: rows and packed panels are rounded as wide as
+ * a set's vectors are. */
+static void expect_rounding(const pl_kernels *set, const format *f, size_t rows)
 {
-    uint16_t *c = malloc(FLOATS * sizeof *c);
-    float *y = malloc(FLOATS * sizeof *y), *z = malloc(FLOATS * sizeof *z);
-    (void)state;
-    assert_true(c && y && z);
-    for (int i = 0; i < sets() * FORMATS; i++) {
-        const pl_storage s = formats[i % FORMATS].storage;
-        const pl_kernels set = set_number(i / FORMATS);
-        float *x = make_floats(&formats[i % FORMATS]);
-        const pl_gemm output = { .a = x, .c = c, .c_storage = s },
-                      weights = { .b = x, .b_round = s, .c = y },
-                      inputs = { .a = x, .a_round = s, .c = z };
-        memset(c, 0, FLOATS * sizeof *c);
-        memset(y, 0, FLOATS * sizeof *y);
-        memset(z, 0, FLOATS * sizeof *z);
-        through_a_product(&set, output, FLOATS);
-        through_a_product(&set, weights, FLOATS);
-        through_a_product(&set, inputs, FLOATS);
-        for (size_t n = 0; n < FLOATS; n++) {
-            uint16_t want[2] = { 0 };
-            pl_storage_put(want, 0, x[n], s);
-            assert_int_equal(c[n], want[0]);
-            assert_int_equal(pl_float_bits(y[n]),
-                             pl_float_bits(pl_storage_get(want, 0, s)));
-            assert_int_equal(pl_float_bits(z[n]), pl_float_bits(y[n]));
-        }
-        free(x);
+    const pl_storage s = f->storage;
+    uint16_t *c = calloc(rows * FLOATS, sizeof *c),
+             *one = calloc(FLOATS, sizeof *one);
+    float *y = calloc(rows * FLOATS, sizeof *y), *z = calloc(FLOATS, sizeof *z),
+          *x = make_floats(f);
+    assert_true(c && one && y && z);
+    const pl_gemm wide = { .b = x, .c = c, .c_storage = s },
+                  thin = { .a = x, .c = one, .c_storage = s },
+                  weights = { .b = x, .b_round = s, .c = y },
+                  inputs = { .a = x, .a_round = s, .c = z };
+    through_a_product(set, wide, FLOATS, rows);
+    through_a_product(set, thin, FLOATS, rows);
+    through_a_product(set, weights, FLOATS, rows);
+    through_a_product(set, inputs, FLOATS, rows);
+    for (size_t n = 0; n < FLOATS; n++) {
+        uint16_t want[2] = { 0 };
+        pl_storage_put(want, 0, x[n], s);
+        const uint32_t value = pl_float_bits(pl_storage_get(want, 0, s));
+        assert_int_equal(c[n], want[0]);
+        assert_int_equal(c[(rows - 1) * FLOATS + n], want[0]);
+        assert_int_equal(one[n], want[0]);
+        assert_int_equal(pl_float_bits(y[n]), value);
+        assert_int_equal(pl_float_bits(y[(rows - 1) * FLOATS + n]), value);
+        assert_int_equal(pl_float_bits(z[n]), value);
     }
     free(c);
+    free(one);
+    free(x);
     free(y);
     free(z);
+}
+
+static void every_set_rounds_alike(void **state)
+{
+    (void)state;
+    for (int i = 0; i < sets() * FORMATS; i++) {
+        const pl_kernels set = set_number(i / FORMATS);
+        expect_rounding(&set, &formats[i % FORMATS], 1);
+        expect_rounding(&set, &formats[i % FORMATS], MANY_ROWS);
+    }
 }
 
 int main(void)

@@ -29,7 +29,12 @@ static inline uint32_t mask_high(size_t head)
 
 PL_INLINE void round_in_eights(float *s, size_t count, pl_storage storage)
 {
-    for (size_t j = 0; j < count; j += EIGHT)
+    size_t j = 0;
+#if defined(__AVX512F__) && defined(__FMA__)
+    for (; j + 16 <= count; j += 16)
+        _mm512_storeu_ps(s + j, round16(_mm512_loadu_ps(s + j), storage));
+#endif
+    for (; j < count; j += EIGHT)
         round8(s + j, s + j, storage);
 }
 

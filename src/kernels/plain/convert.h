@@ -1,5 +1,5 @@
-/* convert.h: rows of stored values to float and back, eight at a time. The
- * bits are those of storage.h. */
+/* convert.h: rows of stored values to float and back, eight or
+ * sixteen at a time. The bits are those of storage.h. */
 #ifndef PL_KERNELS_PLAIN_CONVERT_H
 #define PL_KERNELS_PLAIN_CONVERT_H
 
@@ -40,12 +40,58 @@ PL_INLINE void bf16_upper8(word8 *to, const float *from)
 {
     word8 u;
     memcpy(&u, from, sizeof u);
-    const word8 even = u + 0x7fffu + (u >> 16 & 1u), quiet = u | 0x400000u;
-    const word8 nan = (word8)((signed8)(u & 0x7fffffffu) > 0x7f800000);
-    const word8 tiny = (word8)((signed8)(u & 0x7fffffffu) < PL_BF16_LEAST);
-    const word8 rounded = (nan & quiet) | (~nan & even);
-    *to = (tiny & u & 0x80000000u) | (~tiny & rounded);
+    const word8 size = u & 0x7fffffffu;
+    const word8 nan = (word8)((signed8)size > 0x7f800000);
+    const word8 tiny = (word8)((signed8)size < PL_BF16_LEAST);
+    const word8 up = 0x7fffu + (u >> 16 & 1u);
+    /* tiny >> 1: all but the sign */
+    *to = ((u + (up & ~nan)) | (nan & 0x400000u)) & ~(tiny >> 1);
 }
+
+#if defined(__AVX512F__) && defined(__FMA__)
+/* The same of sixteen; the lower halves are zero. */
+PL_INLINE __m512i bf16_upper16(__m512 x)
+{
+    const __m512i u = _mm512_castps_si512(x),
+                  size = _mm512_and_si512(u, _mm512_set1_epi32(0x7fffffff)),
+                  odd = _mm512_and_si512(_mm512_srli_epi32(u, 16),
+                                         _mm512_set1_epi32(1)),
+                  up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+    const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+                    tiny = _mm512_cmplt_epi32_mask(
+                        size, _mm512_set1_epi32(PL_BF16_LEAST));
+    const __m512i rounded = _mm512_mask_or_epi32(
+        _mm512_add_epi32(u, up), nan, u, _mm512_set1_epi32(0x400000));
+    const __m512i kept = _mm512_mask_mov_epi32(
+        _mm512_set1_epi32((int)0xffff0000u), tiny,
+        _mm512_set1_epi32((int)0x80000000u));
+    return _mm512_and_si512(rounded, kept);
+}
+
+PL_INLINE __m512 widen16(const uint16_t *from, pl_storage storage)
+{
+    const __m256i h = _mm256_loadu_si256((const void *)from);
+    if (storage == PL_STORE_F16)
+        return _mm512_cvtph_ps(h);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+
+PL_INLINE void narrow16(uint16_t *to, __m512 x, pl_storage storage)
+{
+    const __m256i h = storage == PL_STORE_F16
+                          ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)
+                          : _mm512_cvtepi32_epi16(
+                                _mm512_srli_epi32(bf16_upper16(x), 16));
+    _mm256_storeu_si256((void *)to, h);
+}
+
+PL_INLINE __m512 round16(__m512 x, pl_storage storage)
+{
+    if (storage == PL_STORE_F16)
+        return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+    return _mm512_castsi512_ps(bf16_upper16(x));
+}
+#endif
 
 #if defined(__AVX512BF16__)
 /* pl_bf16_make of 32 floats, in their order. */
@@ -110,6 +156,10 @@ PL_INLINE void widen_row(float *restrict to, const uint16_t *restrict from,
     uint16_t part[EIGHT] = { 0 };
     float whole[EIGHT];
     size_t i = 0;
+#if defined(__AVX512F__) && defined(__FMA__)
+    for (; i + 16 <= count; i += 16)
+        _mm512_storeu_ps(to + i, widen16(from + i, storage));
+#endif
     for (; i + EIGHT <= count; i += EIGHT)
         widen8(to + i, from + i, storage);
     if (i < count) {
@@ -131,6 +181,10 @@ PL_INLINE void narrow_row(uint16_t *restrict to, const float *restrict from,
                             bf16_round32(_mm512_loadu_ps(from + i),
                                          _mm512_loadu_ps(from + i + 16)));
 #endif
+#if defined(__AVX512F__) && defined(__FMA__)
+    for (; i + 16 <= count; i += 16)
+        narrow16(to + i, _mm512_loadu_ps(from + i), storage);
+#endif
     for (; i + EIGHT <= count; i += EIGHT)
         narrow8(to + i, from + i, storage);
     if (i < count) {
@@ -145,6 +199,10 @@ PL_INLINE void round_row(float *restrict to, const float *restrict from,
 {
     float whole[EIGHT] = { 0 };
     size_t i = 0;
+#if defined(__AVX512F__) && defined(__FMA__)
+    for (; i + 16 <= count; i += 16)
+        _mm512_storeu_ps(to + i, round16(_mm512_loadu_ps(from + i), storage));
+#endif
     for (; i + EIGHT <= count; i += EIGHT)
         round8(to + i, from + i, storage);
     if (i < count) {

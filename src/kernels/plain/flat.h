@@ -31,29 +31,9 @@ PL_INLINE vf flat_read(const void *x, size_t i, flat_kind kind)
     if (kind.storage == PL_STORE_F32 && kind.round == PL_STORE_F32)
         return v_load(at);
 #if defined(__AVX512F__) && defined(__FMA__)
-    if (kind.storage == PL_STORE_F16)
-        return _mm512_cvtph_ps(_mm256_loadu_si256(at));
-    if (kind.storage == PL_STORE_BF16)
-        return _mm512_castsi512_ps(_mm512_slli_epi32(
-            _mm512_cvtepu16_epi32(_mm256_loadu_si256(at)), 16));
-    const __m512 v = _mm512_loadu_ps(at);
-    if (kind.round == PL_STORE_F16)
-        return _mm512_cvtph_ps(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-    const __m512i u = _mm512_castps_si512(v),
-                  odd = _mm512_and_si512(_mm512_srli_epi32(u, 16),
-                                         _mm512_set1_epi32(1)),
-                  even = _mm512_add_epi32(
-                      u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))),
-                  quiet = _mm512_or_si512(u, _mm512_set1_epi32(0x400000));
-    const __m512i rounded = _mm512_mask_blend_epi32(
-        _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), even, quiet);
-    const __mmask16 tiny = _mm512_cmplt_epi32_mask(
-        _mm512_and_si512(u, _mm512_set1_epi32(0x7fffffff)),
-        _mm512_set1_epi32(PL_BF16_LEAST));
-    const __m512i kept = _mm512_mask_mov_epi32(
-        _mm512_set1_epi32((int)0xffff0000u), tiny,
-        _mm512_set1_epi32((int)0x80000000u));
-    return _mm512_castsi512_ps(_mm512_and_si512(rounded, kept));
+    return kind.storage == PL_STORE_F32
+               ? round16(_mm512_loadu_ps(at), kind.round)
+               : widen16(at, kind.storage);
 #else
     enum { MANY = VL, BY = EIGHT };
     float wide[MANY < BY ? BY : MANY];

@@ -3,7 +3,7 @@
  * C[M, N] = A[M, K] B[K, N] is computed by the loops that BLAS libraries have:
  *
  *   threads            split C by rows or columns, never the sum over k  (gemm)
- *     columns of C     as many as the workspace can pack           (gemm_tiled)
+ *     columns of C     as many as the workspace can pack            (run_parts)
  *       k, by KC       packs these columns of B, if it has to       (run_all_k)
  *         rows, by MC  packs A, if it has to                       (tile_block)
  *           panel      NR columns of C, KC rows of B
@@ -18,8 +18,10 @@
  *
  * With the last block of k the epilogue (GELU, its derivative, or the residual
  * sum) is applied to MC rows at a time, while they are in the cache. A C of 16
- * bits is accumulated in float32, in a buffer of a few columns (the strip), and
- * rounded once, at the end. Products of one or two rows, as decoding has them,
+ * bits is accumulated in float32, in a buffer (the strip), and rounded once, at
+ * the end. Where the panels hold all of k, the strip has MC rows, so that
+ * neither B is packed for each strip nor A for each few columns (run_rows);
+ * else it has few columns. Products of one or two rows, as decoding has them,
  * go through gemv() instead: they read B once, in place, and pack nothing.
  *
  * Products of bfloat16 with bfloat16 have files of their own, for sets that can
@@ -106,6 +108,19 @@ static void pack_b(const tile_work *work, const pl_gemm *g, size_t at, size_t K,
 
 /* ---- through packed panels ---- */
 
+/* How much of k a block has. */
+static size_t block_depth(const pl_gemm *g)
+{
+    return g->K > KC ? share_of(g->K, KC, K_UNIT) : KC;
+}
+
+/* The epilogue of rows whose sums are complete. */
+static void finish_rows(const pl_gemm *g, offset_in_c first, const tile_part *p)
+{
+    for (size_t r = 0; r < p->rows && needs_finish(g); r++)
+        finish_row(g, first, p->c + r * p->c_row, p->m + r, p->n, p->columns);
+}
+
 /* The last block of k, MC rows at a time, so that the epilogue finds them in
  * the cache. */
 static void run_last_k(const tile_work *work, const pl_gemm *g,
@@ -119,9 +134,7 @@ static void run_last_k(const tile_work *work, const pl_gemm *g,
         some.rows = rest < work->a_rows ? rest : work->a_rows;
         some.c = p->c + m * p->c_row;
         tile_block(work, g, &some, k, g->K - k, b);
-        for (size_t r = 0; r < some.rows && needs_finish(g); r++)
-            finish_row(g, first, some.c + r * some.c_row, some.m + r, p->n,
-                       p->columns);
+        finish_rows(g, first, &some);
     }
 }
 
@@ -132,7 +145,7 @@ static void run_all_k(const tile_work *work, const pl_gemm *g,
     const int packed = g->b_col != 1 || p->columns % NR ||
                        g->M >= PACK_FROM_ROWS || g->b_storage != PL_STORE_F32 ||
                        g->b_round != PL_STORE_F32;
-    const size_t depth = g->K > KC ? share_of(g->K, KC, K_UNIT) : KC;
+    const size_t depth = block_depth(g);
     size_t k = 0;
     for (;;) {
         const size_t K = g->K - k < depth ? g->K - k : depth;
@@ -149,9 +162,52 @@ static void run_all_k(const tile_work *work, const pl_gemm *g,
     }
 }
 
+/* How many columns of a C of 16 bits are computed together by run_rows: B's
+ * panels must hold all of their k, and the strip MC rows of them. 0 where too
+ * few fit, or C is float32. */
+static size_t columns_of_all_k(const pl_gemm *g, const tile_work *work)
+{
+    if (g->c_storage == PL_STORE_F32 || g->M < PACK_FROM_ROWS || !g->N || !g->K)
+        return 0;
+    const size_t panels = work->columns / NR / ceil_div(g->K, block_depth(g)),
+                 strips = work->strip_floats / (work->a_rows * NR),
+                 most = (panels < strips ? panels : strips) * NR;
+    return most < STRIP_COLUMNS && most < g->N ? 0 : share_of(g->N, most, NR);
+}
+
+/* Columns n .. of a C of 16 bits: all of B's k is packed once, then MC rows at
+ * a time are finished, in a strip that is used again for the next. */
+static void run_rows(const tile_work *work, const pl_gemm *g, offset_in_c first,
+                     size_t n, size_t columns)
+{
+    const size_t depth = block_depth(g),
+                 block = ceil_div(columns, NR) * work->panel;
+    tile_work some = *work;
+    for (size_t k = 0; k < g->K; k += depth) {
+        some.panels = work->panels + k / depth * block;
+        pack_b(&some, g, k * g->b_row + n * g->b_col,
+               g->K - k < depth ? g->K - k : depth, columns);
+    }
+    for (size_t m = 0; m < g->M; m += work->a_rows) {
+        const size_t rest = g->M - m;
+        const tile_part p = { .m = m,
+                              .rows = rest < work->a_rows ? rest : work->a_rows,
+                              .n = n,
+                              .columns = columns,
+                              .c = work->strip,
+                              .c_row = ceil_div(columns, NR) * NR };
+        for (size_t k = 0; k < g->K; k += depth) {
+            some.panels = work->panels + k / depth * block;
+            tile_block(&some, g, &p, k, g->K - k < depth ? g->K - k : depth,
+                       NULL);
+        }
+        finish_rows(g, first, &p);
+    }
+}
+
 /* All of g, in parts whose columns fit the workspace. */
-static void gemm_tiled(const pl_gemm *g, offset_in_c first,
-                       const tile_work *work)
+static void run_parts(const tile_work *work, const pl_gemm *g,
+                      offset_in_c first)
 {
     const int whole = g->c_storage == PL_STORE_F32;
     size_t wide = work->columns;
@@ -174,6 +230,16 @@ static void gemm_tiled(const pl_gemm *g, offset_in_c first,
                                   .c_row = whole ? g->c_row : wide };
             run_all_k(work, g, first, &p);
         }
+}
+
+static void gemm_tiled(const pl_gemm *g, offset_in_c first,
+                       const tile_work *work)
+{
+    const size_t wide = columns_of_all_k(g, work);
+    if (!wide)
+        run_parts(work, g, first);
+    for (size_t n = 0; n < g->N && wide; n += wide)
+        run_rows(work, g, first, n, g->N - n < wide ? g->N - n : wide);
 }
 
 /* The same with a workspace on the stack. */
