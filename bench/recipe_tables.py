@@ -168,8 +168,13 @@ def time(home):
         ratios = [b / a for a, b in zip(seconds["nanogpt"], seconds["today"])]
         middle = statistics.median(ratios)
         print(f"\nAn update takes {middle:.3f} times as long "
-              f"({min(ratios):.3f} to {max(ratios):.3f} in turns); "
-              f"65 % of them take {65 * middle:.0f} % of the time.")
+              f"({min(ratios):.3f} to {max(ratios):.3f} in turns)", end="")
+        ends = [end_of(f"{home}/runs/{name}-seed-1") for name in seconds]
+        if all(ends):
+            share = 100 * ends[1]["step"] / ends[0]["step"]
+            print(f"; {share:.0f} % of them take {share * middle:.0f} % of "
+                  "the time", end="")
+        print(".")
 
 
 def tables(home):
