@@ -62,8 +62,9 @@ typedef enum verdict { UNASKED, NO, YES } verdict;
 
 static int once(atomic_int *known, int (*ask)(void))
 {
+    int unasked = UNASKED;
     if (atomic_load(known) == UNASKED)
-        atomic_store(known, ask() ? YES : NO);
+        atomic_compare_exchange_strong(known, &unasked, ask() ? YES : NO);
     return atomic_load(known) == YES;
 }
 
@@ -72,18 +73,20 @@ static int is_named(pl_isa isa, const char *wish)
     return wish && strcmp(wish, isa_names[isa]) == 0;
 }
 
-/* What a wish names is asked of the processor, and of its stopwatch only
- * without one. */
+/* By AMX bfloat16 has an arithmetic of its own, so that no stopwatch may decide:
+ * the same processor has to find the same set every time. It multiplies several
+ * times faster than anything else wherever it is. */
 #if PL_HAVE_AMX
 static int has_amx(const char *wish)
 {
-    static atomic_int has, rounds, fast;
+    static atomic_int has, rounds;
     return !is_named(PL_ISA_AVX512BF16, wish) && once(&has, pl_cpu_has_amx) &&
-           once(&rounds, pl_cpu_amx_rounds) &&
-           (is_named(PL_ISA_AMX, wish) || once(&fast, pl_cpu_amx_is_fast));
+           once(&rounds, pl_cpu_amx_rounds);
 }
 #endif
 
+/* What a wish names is asked of the processor, and of a stopwatch only without
+ * one. */
 static int has_bf16(const char *wish)
 {
     static atomic_int rounds, fast;

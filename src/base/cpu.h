@@ -22,9 +22,10 @@ typedef enum pl_isa {
 } pl_isa;
 
 /* The best one that this processor and operating system support; avx512bf16 and
- * amx only where they are found to be faster (cpu_bf16.h, cpu_amx.h). The
- * environment variable PLIMSOLL_ISA (base, avx2, avx512, avx512bf16, amx, neon)
- * names another that they support. */
+ * amx only where they round as they should, avx512bf16 only where it is found
+ * to be faster (cpu_bf16.h, cpu_amx.h). The environment variable PLIMSOLL_ISA
+ * (base, avx2, avx512, avx512bf16, amx, neon) names another that they support.
+ */
 pl_isa pl_cpu_isa(void);
 const char *pl_cpu_isa_name(pl_isa isa);
 

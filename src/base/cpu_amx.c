@@ -1,20 +1,16 @@
 /* cpu_amx.c: see cpu_amx.h. Functions for one processor among functions for
  * any: each says itself what it is compiled for. */
 #include "base/cpu_amx.h"
-#include "base/clock.h"
 
 #if PL_HAVE_AMX
 #include "base/amx.h"
 
 #include <cpuid.h>
-#include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define PL_TARGET __attribute__((target("avx512f"), noinline))
 
 enum { SIDE = PL_AMX_SIDE, DEEP = 2 * SIDE };
 
@@ -103,65 +99,6 @@ int pl_cpu_amx_rounds(void)
     return 1;
 }
 
-enum { ROUNDS = 500 };
-
-static void add_tiles(void)
-{
-    pl_amx_begin();
-    __asm__ volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\t"
-                     "tilezero %%tmm2\n\ttilezero %%tmm3\n\t"
-                     "tilezero %%tmm4\n\ttilezero %%tmm5"
-                     :
-                     :
-                     : "memory");
-    for (int i = 0; i < ROUNDS / 8; i++)
-        __asm__ volatile("tdpbf16ps %%tmm4, %%tmm5, %%tmm0\n\t"
-                         "tdpbf16ps %%tmm4, %%tmm5, %%tmm1\n\t"
-                         "tdpbf16ps %%tmm4, %%tmm5, %%tmm2\n\t"
-                         "tdpbf16ps %%tmm4, %%tmm5, %%tmm3"
-                         :
-                         :
-                         : "memory");
-    pl_amx_end();
-}
-
-PL_TARGET static void add_floats(void)
-{
-    enum { CHAINS = 12 };
-    const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-    __m512 sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_set1_ps((float)i);
-    for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm512_fmadd_ps(sums[i], a, b);
-    for (int i = 0; i < CHAINS; i++)
-        __asm__ volatile("" : : "v"(sums[i]));
-}
-
-/* The least of what was known and what another run takes. */
-static double least(double seconds, void (*run)(void))
-{
-    const double began = pl_clock_thread_seconds();
-    run();
-    const double took = pl_clock_thread_seconds() - began;
-    return took < seconds ? took : seconds;
-}
-
-/* Operands have to be packed into tiles, so that it must gain more than that
- * costs. */
-int pl_cpu_amx_is_fast(void)
-{
-    const double tile_flops = 4.0 * (ROUNDS / 8) * 2 * SIDE * SIDE * DEEP,
-                 float_flops = 12.0 * ROUNDS * 2 * 16;
-    double tiles = 1.0, floats = 1.0;
-    for (int i = 0; i < 20; i++) {
-        tiles = least(tiles, add_tiles);
-        floats = least(floats, add_floats);
-    }
-    return tile_flops / tiles > 2.0 * float_flops / floats;
-}
-
 #else
 
 int pl_cpu_has_amx(void)
@@ -170,11 +107,6 @@ int pl_cpu_has_amx(void)
 }
 
 int pl_cpu_amx_rounds(void)
-{
-    return 0;
-}
-
-int pl_cpu_amx_is_fast(void)
 {
     return 0;
 }

@@ -11,8 +11,4 @@ int pl_cpu_has_amx(void);
  * of fused multiply-adds (kernels/tensor.h), as Intel's manual says. */
 int pl_cpu_amx_rounds(void);
 
-/* Likewise: whether products gain by it. Timed in less than a millisecond, on
- * the thread's own clock. */
-int pl_cpu_amx_is_fast(void);
-
 #endif
