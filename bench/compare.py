@@ -18,6 +18,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -117,7 +118,28 @@ def die_first():
         pass
 
 
+def processor_ticks():
+    """Of all processors: idle ones, and all."""
+    with open("/proc/stat") as stat:
+        ticks = [int(word) for word in stat.readline().split()[1:9]]
+    return ticks[3], sum(ticks)
+
+
+def settle(most_seconds=30):
+    """Waits until the processors have nothing to do for a second: what the
+    last cell has left behind (PyTorch's compiler has processes of its own)
+    would count as the next one's time."""
+    for _ in range(most_seconds):
+        idle, total = processor_ticks()
+        time.sleep(1)
+        now_idle, now_total = processor_ticks()
+        if now_idle - idle > 0.97 * (now_total - total):
+            return
+    say("  this machine is busy")
+
+
 def run(command, environment, limit):
+    settle()
     try:
         done = subprocess.run(command, env=environment, text=True,
                               capture_output=True, timeout=limit,

@@ -2,9 +2,15 @@
 #include "advise/expect.h"
 #include "base/exact.h"
 
+#include <math.h>
+
 /* The law, and how far from it runs may end: other text, other settings. */
 static const double FLOOR = 0.75, OF_PARAMETERS = 3.7, PARAMETER_POWER = 0.2,
-                    OF_BYTES = 60.0, BYTE_POWER = 0.3, LOW = 0.90, HIGH = 1.20;
+                    OF_BYTES = 60.0, BYTE_POWER = 0.3;
+static const pl_expectation spread[] = {
+    [PL_OPTIMIZER_ADAMW] = { 0.95, 1.55 },
+    [PL_OPTIMIZER_MUON] = { 0.90, 1.20 },
+};
 
 /* How often a text can be seen again until that teaches nothing more:
  * arXiv 2305.16264. */
@@ -38,8 +44,10 @@ static double worth(double bytes, double unique)
 }
 
 pl_expectation pl_expect_bits(double parameters, double tokens,
+                              pl_optimizer_choice optimizer,
                               const pl_expect_text *text)
 {
+    const pl_expectation times = spread[optimizer];
     const double bytes = worth(tokens * text->bytes_per_token,
                                text->unique_bytes);
     if (!(parameters >= 1.0) || !(bytes >= 1.0))
@@ -48,6 +56,6 @@ pl_expectation pl_expect_bits(double parameters, double tokens,
                         OF_PARAMETERS *
                             pl_exact_pow(parameters, -PARAMETER_POWER) +
                         OF_BYTES * pl_exact_pow(bytes, -BYTE_POWER);
-    return (pl_expectation){ .low = LOW * bits,
-                             .high = HIGH * bits < 8.0 ? HIGH * bits : 8.0 };
+    return (pl_expectation){ .low = times.low * bits,
+                             .high = fmin(times.high * bits, 8.0) };
 }

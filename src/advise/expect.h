@@ -26,8 +26,11 @@ typedef struct pl_expectation {
 double pl_expect_bytes_per_token(size_t vocab_size);
 
 /* For a run over `tokens` tokens of a model whose blocks and classifier have so
- * many parameters. Text that is seen again counts for less each time. */
+ * many parameters. Text that is seen again counts for less each time. The law
+ * is that of runs whose matrices Muon updates; AdamW's end above it, the more
+ * so the shorter they are. */
 pl_expectation pl_expect_bits(double parameters, double tokens,
+                              pl_optimizer_choice optimizer,
                               const pl_expect_text *text);
 
 #endif

@@ -95,9 +95,18 @@ static void print_word(const char *word)
                       pl_path_quoted(word + name).text);
 }
 
-/* The line that makes the same run whatever the rate: the arguments, and what
- * the rate has decided. */
-static void print_line(const pl_config *config, const pl_cli_args *args)
+/* Whether the machine decides in which arithmetic 16 bits are multiplied. */
+static int leaves_products(const pl_config *config)
+{
+    return config->dtype != PL_DTYPE_FLOAT32 &&
+           (config->products == PL_PRODUCTS_WISH_AUTO ||
+            config->products == PL_PRODUCTS_WISH_TENSOR);
+}
+
+/* The line that makes the same run whatever the rate and the machine: the
+ * arguments, and what these have decided. */
+static void print_line(const pl_config *config, pl_products products,
+                       const pl_cli_args *args)
 {
     size_t words;
     printf("the same run anywhere: plimsoll train");
@@ -111,6 +120,8 @@ static void print_line(const pl_config *config, const pl_cli_args *args)
         pl_config_value_text(config, (pl_key)key, value, sizeof value);
         printf(" --%s=%s", pl_key_row((pl_key)key)->name, value);
     }
+    if (leaves_products(config))
+        printf(" --products=%s", pl_products_name(products));
     printf("\n");
 }
 
@@ -146,6 +157,6 @@ pl_status pl_cli_minutes(pl_config *config, const pl_machine *machine,
            config->max_minutes, (long long)found.updates,
            pl_units_duration(found.update_seconds).text,
            pl_units_duration(found.evaluation_seconds).text);
-    print_line(config, args);
+    print_line(config, machine->device.products, args);
     return PL_OK;
 }

@@ -65,7 +65,7 @@ pl_status pl_plan_expected_make(pl_plan_expected *expected,
     expected->bits = pl_expect_bits(parameters,
                                     (double)config->max_iters *
                                         (double)pl_config_update_tokens(config),
-                                    &expected->text);
+                                    config->optimizer, &expected->text);
     return PL_OK;
 }
 

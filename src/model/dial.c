@@ -23,8 +23,10 @@ enum {
     MOST_EVAL_ITERS = 200,
 };
 static const double BATCH_POWER = 0.383, RATE_POWER = 0.125, MUON_RATE = 0.02,
-                    ADAMW_RATE = 0.008, LAST_RATE = 0.05,
-                    EVALUATED_SHARE = 0.003;
+                    TABLE_RATE = 0.008, /* AdamW's, where matrices are Muon's */
+    ADAMW_RATE = 0.0006,                /* AdamW's of everything */
+    RMS_OF_UPDATES = 0.2,               /* muon_scale = 'rms' */
+    LAST_RATE = 0.05, EVALUATED_SHARE = 0.003;
 
 /* ---- keys that nobody has set ---- */
 
@@ -143,26 +145,33 @@ static pl_status set_batch(pl_config *config, int64_t sequences,
     return status;
 }
 
-/* Rates grow slowly with the batch; AdamW's also fall with the root of the
- * width. */
+/* Rates grow slowly with the batch. AdamW's fall with the root of the width
+ * where it has the table and the norms, and with the width itself where it has
+ * the matrices, too. Muon's is for the spectral norm of an update: a square
+ * matrix of C columns then has elements of C^-1/2, under 'rms' of 0.2. */
 static pl_status set_rates(pl_config *config, pl_config_source from,
                            pl_error *err)
 {
     const double more = pl_exact_pow((double)pl_config_update_tokens(config) /
                                          REFERENCE_BATCH,
                                      RATE_POWER),
-                 width = sqrt((double)REFERENCE_CHANNELS /
-                              (double)config->n_embd);
+                 width = (double)REFERENCE_CHANNELS / (double)config->n_embd,
+                 adamw = config->optimizer == PL_OPTIMIZER_MUON
+                             ? TABLE_RATE * sqrt(width)
+                             : ADAMW_RATE * width,
+                 muon = config->muon_scale == PL_MUON_SCALE_RMS
+                            ? MUON_RATE / (RMS_OF_UPDATES *
+                                           sqrt((double)config->n_embd))
+                            : MUON_RATE;
     pl_status status = propose(config, PL_KEY_learning_rate,
-                               pl_value_float(ADAMW_RATE * more * width), from,
-                               err);
+                               pl_value_float(adamw * more), from, err);
     if (!status)
         status = propose(config, PL_KEY_min_lr,
                          pl_value_float(LAST_RATE * config->learning_rate),
                          from, err);
     if (!status)
         status = propose(config, PL_KEY_muon_learning_rate,
-                         pl_value_float(MUON_RATE * more), from, err);
+                         pl_value_float(muon * more), from, err);
     return status;
 }
 

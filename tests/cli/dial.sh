@@ -55,6 +55,21 @@ says "^step $(value max_iters timed): train loss "
 [ -n "$(weights timed)" ] || fail "no sums"
 [ "$(weights timed)" = "$(weights again)" ] || fail "another run: $line"
 
+# In 16 bits a machine may have an arithmetic of its own: the line says which.
+expect 0 "$PLIMSOLL" train "${dial[@]}" "${short[@]}" --dtype=bfloat16 \
+    --block_size=32 --out_dir=halves
+says '^the same run anywhere: .* --products=(exact|amx)$'
+expect 0 "$PLIMSOLL" train "${dial[@]}" "${short[@]}" --dtype=bfloat16 \
+    --products=tensor --block_size=32 --out_dir=tensor
+line=$(printf '%s\n' "$out" | sed -n 's/^the same run anywhere: plimsoll //p')
+case $line in
+*' --products=tensor24' | *' --products=amx') ;;
+*) fail "the line leaves products to the machine: $line" ;;
+esac
+read -r -a words <<<"$line"
+expect 0 "$PLIMSOLL" "${words[@]}" --out_dir=tensor_again
+[ "$(weights tensor)" = "$(weights tensor_again)" ] || fail "another run: $line"
+
 # ---- going on: nothing is computed again ----
 
 updates=$(value max_iters timed)

@@ -216,19 +216,24 @@ static void scratch_of_any_size_gives_the_same_bits(void **state)
         { PL_STORE_BF16, PL_STORE_F32, PL_STORE_BF16, PL_STORE_BF16,
           PL_STORE_F32 },
     };
+    /* the second one's columns are several parts, of which each packs all of
+     * k: for a C of 16 bits, too */
+    static const size_t shapes[][3] = { { 110, 150, 800 }, { 110, 600, 400 } };
     /* too little, one panel of any set, several, all of it */
     const size_t sizes[] = { 1,
                              96 * PL_GEMM_DEPTH + 100,
                              (96 + 70) * PL_GEMM_DEPTH,
                              (96 + 170) * PL_GEMM_DEPTH,
                              pl_gemm_scratch(150, PL_STORE_BF16),
+                             pl_gemm_scratch(600, PL_STORE_BF16),
                              pl_gemm_scratch(5000, PL_STORE_BF16) };
     (void)state;
     for (int isa = 0; isa <= (int)pl_cpu_isa(); isa++)
-        for (int form = 0; form < 24; form++) {
+        for (int form = 0; form < 48; form++) {
             const pl_kernels set = pl_kernels_for((pl_isa)isa);
-            const gemm_shape s = make_shape(110, 150, 800, form % 12,
-                                            &kept[form / 12]);
+            const size_t *size = shapes[form / 24];
+            const gemm_shape s = make_shape(size[0], size[1], size[2],
+                                            form % 12, &kept[form / 12 % 2]);
             if (!is_allowed(&s))
                 continue;
             const pl_gemm plain = make_gemm(&s);

@@ -98,6 +98,30 @@ static void a_small_one_follows_the_rules(void **state)
                0.05);
 }
 
+/* Rates are the optimizer's: of GPT-3's smallest model where AdamW has
+ * everything, and of updates as large as the spectral ones under 'rms'. */
+static void rates_follow_the_optimizer(void **state)
+{
+    (void)state;
+    const char *const lines[] = { "", "muon_scale = 'rms'\n",
+                                  "optimizer = 'adamw'\n" };
+    static const double adamw[] = { 0.008, 0.008, 0.0006 },
+                        muon[] = { 0.02, 0.02 / (0.2 * 27.712812921102035),
+                                   0.02 };
+    for (int i = 0; i < 3; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "depth = 12\n%s", lines[i]);
+        const pl_config c = turn(text, 32768);
+        check_near(c.learning_rate, adamw[i], 1e-12);
+        check_near(c.min_lr, adamw[i] / 20, 1e-12);
+        check_near(c.muon_learning_rate, muon[i], 1e-12);
+    }
+    const pl_config small = turn("depth = 4\nblock_size = 512\n"
+                                 "optimizer = 'adamw'\n",
+                                 8192);
+    check_near(small.learning_rate, 0.0006 * pow(0.125, 0.125) * 3.0, 1e-12);
+}
+
 /* An untied classifier is counted once, and its token table not at all. */
 static void tied_or_not_is_as_long(void **state)
 {
@@ -275,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_is_what_was_published),
         cmocka_unit_test(a_small_one_follows_the_rules),
+        cmocka_unit_test(rates_follow_the_optimizer),
         cmocka_unit_test(tied_or_not_is_as_long),
         cmocka_unit_test(what_is_set_stays_and_is_followed),
         cmocka_unit_test(every_depth_works),
