@@ -3,8 +3,10 @@
 
     tables   the tables for docs/recipe.md; runs that are not done are left out
     best     the rates with which a recipe's tuning ended best
-    keep     the losses of the runs that are done, to recipe.jsonl beside this
-    kept     the other way round: what is in recipe.jsonl is done in HOME, too
+    keep     the losses of the runs that are done, and the times of updates,
+             to recipe.jsonl beside this
+    kept     the other way round: what is in recipe.jsonl is done in HOME, too,
+             but for the times, which are of one machine and only printed
 """
 import glob
 import hashlib
@@ -76,14 +78,27 @@ def keep(home):
                     "rates": rates_of(folder),
                     "evaluations": [{key: line[key] for key in keys}
                                     for line in lines]}) + "\n")
+        times = times_of(home) or kept_times()
+        if times:
+            out.write(json.dumps({"times": times}) + "\n")
     os.replace(KEPT + ".part", KEPT)
+
+
+def kept_lines():
+    with open(KEPT) as file:
+        return [json.loads(line) for line in file]
+
+
+def kept_times():
+    found = [line["times"] for line in kept_lines() if "times" in line]
+    return found[0] if found else None
 
 
 def kept(home):
     tokens = hash_of_tokens(home)
-    with open(KEPT) as file:
-        runs = [json.loads(line) for line in file]
-    for run in runs:
+    for run in kept_lines():
+        if "run" not in run:
+            continue
         if run["tokens"] != tokens:
             sys.exit(f"{KEPT}: {run['run']} was trained on other tokens than "
                      f"{home}/data/text/train.bin has; run it anew")
@@ -155,26 +170,44 @@ def parts(home):
             row(name, last)
 
 
-def time(home):
+def processor():
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return "unknown"
+
+
+def times_of(home):
+    """Seconds of an update in each turn of both recipes, or None."""
     seconds = {}
     for name in ("nanogpt", "today"):
         rounds = []
         for path in sorted(glob.glob(f"{home}/time-{name}-*.json")):
             with open(path) as file:
                 rounds.append(json.load(file)["median"]["update_seconds"])
-        if rounds:
-            seconds[name] = rounds
-    if len(seconds) == 2:
-        ratios = [b / a for a, b in zip(seconds["nanogpt"], seconds["today"])]
-        middle = statistics.median(ratios)
-        print(f"\nAn update takes {middle:.3f} times as long "
-              f"({min(ratios):.3f} to {max(ratios):.3f} in turns)", end="")
-        ends = [end_of(f"{home}/runs/{name}-seed-1") for name in seconds]
-        if all(ends):
-            share = 100 * ends[1]["step"] / ends[0]["step"]
-            print(f"; {share:.0f} % of them take {share * middle:.0f} % of "
-                  "the time", end="")
-        print(".")
+        if not rounds:
+            return None
+        seconds[name] = rounds
+    return {"processor": processor(), **seconds}
+
+
+def time(home):
+    times = times_of(home) or kept_times()
+    if not times:
+        return
+    ratios = [b / a for a, b in zip(times["nanogpt"], times["today"])]
+    middle = statistics.median(ratios)
+    print(f"\nAn update takes {middle:.3f} times as long "
+          f"({min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} turns, "
+          f"{times['processor']})", end="")
+    ends = [end_of(f"{home}/runs/{name}-seed-1")
+            for name in ("nanogpt", "today")]
+    if all(ends):
+        share = 100 * ends[1]["step"] / ends[0]["step"]
+        print(f"; {share:.0f} % of them take {share * middle:.0f} % of "
+              "the time", end="")
+    print(".")
 
 
 def tables(home):

@@ -50,6 +50,18 @@ says '^groups: [0-9]+ steps, [0-9]+ of them repeated$'
 expect 3 "$PLIMSOLL" plan "$configs/train_fineweb.py" --gradient_groups=3
 says 'gradient_groups = 3 \(command line\) .* is a power of two'
 
+# what bfloat16 would bring: bytes everywhere, time where a set multiplies pairs
+bfloat16() {
+    expect 0 "$PLIMSOLL" plan "$configs/train_fineweb.py" --dtype=float32 \
+        --memory=64GB --device=cpu
+    says "^dtype = 'bfloat16' +[0-9.]+ MB +$1 % +$1 %  another run\$"
+}
+PLIMSOLL_ISA=base bfloat16 '[+]0\.0'
+expect 0 "$PLIMSOLL" devices
+if grep -q ' avx512bf16 kernels' <<<"$out"; then
+    bfloat16 '-[1-9][0-9]\.[0-9]'
+fi
+
 # half the storage, fewer bytes; recomputation, fewer still
 half() { "$PLIMSOLL" plan "$configs/train_fineweb.py" --json --fit=exact "$@" |
     sed -n 's/^ *"arena_bytes": \([0-9]*\),/\1/p'; }

@@ -23,13 +23,14 @@ static size_t draw_size(size_t most)
 }
 
 /* How large numbers are: all of the range, or a part in which sums of products
- * are finite, or such that products lie about 2^-126, or zeros nearly all. */
-typedef enum range { ANY, FINITE, TINY, ZEROS, RANGES } range;
+ * are finite, or such that products lie about 2^-126, or zeros nearly all, or
+ * small enough for scores. */
+typedef enum range { ANY, FINITE, TINY, ZEROS, SMALL, RANGES } range;
 
 static float draw_value(range r)
 {
-    static const int least[] = { -140, -140, -66, 0 },
-                     most[] = { 100, 40, -50, 0 };
+    static const int least[] = { -140, -140, -66, 0, -140 },
+                     most[] = { 100, 40, -50, 0, 2 };
     const int size = least[r] +
                      (int)(draw() % (uint32_t)(most[r] - least[r] + 1));
     const float x = ldexpf(1.0f + (float)(draw() & 0xffff) / 65536.0f, size);
@@ -345,6 +346,99 @@ static void random_glu(const pl_kernels *set, outcome *out)
     outcome_add_stored(out, b.x, 2 * n, t);
 }
 
+/* The storages of qkv, out, dout and dqkv: training's, most often. */
+static void draw_storages(pl_storage s[4])
+{
+    const pl_storage all = draw() % 2 ? PL_STORE_BF16 : draw_storage();
+    const int alike = draw() % 4 > 0;
+    for (int i = 0; i < 4; i++)
+        s[i] = alike ? all : draw_storage();
+}
+
+/* Training's form, forward and back, and one of a window that goes on. */
+static void random_attention(const pl_kernels *set, outcome *out)
+{
+    const range r = (range[]){ TINY, ZEROS, SMALL }[draw() % 3];
+    const size_t B = 1 + draw() % 2, KV = 1 + draw() % 3,
+                 H = KV * (1 + draw() % 2), D = draw_size(80),
+                 T = draw_size(150), row = (H + 2 * KV) * D, C = H * D,
+                 queries = 1 + draw() % T, threads = 1 + draw() % 3;
+    pl_storage s[4];
+    draw_storages(s);
+    const void *qkv = draw_input(B * T * row, r, s[0]);
+    pl_attention a = { .out = stored_blank(B * T * C, s[1]),
+                       .lse = fenced_blank(B * H * T),
+                       .q = qkv,
+                       .k = pl_storage_at(qkv, C, s[0]),
+                       .v = pl_storage_at(qkv, C + KV * D, s[0]),
+                       .q_row = row,
+                       .kv_row = row,
+                       .B = B,
+                       .queries = T,
+                       .keys = T,
+                       .H = H,
+                       .KV = KV,
+                       .D = D,
+                       .dropout = draw_dropout(),
+                       .scratch = fenced_blank(threads *
+                                               pl_attention_scratch(T, D)),
+                       .qkv_storage = s[0],
+                       .out_storage = s[1] };
+    pl_attention later = a;
+    later.out = stored_blank(B * queries * C, s[1]);
+    later.lse = NULL;
+    later.q = draw_input(B * queries * row, r, s[0]);
+    later.queries = queries;
+    later.first = draw() % (T - queries + 1);
+    const pl_attention_bwd b = {
+        .dqkv = stored_blank(B * T * row, s[3]),
+        .dout = draw_input(B * T * C, r, s[2]),
+        .qkv = qkv,
+        .out = a.out,
+        .lse = a.lse,
+        .B = B,
+        .T = T,
+        .H = H,
+        .KV = KV,
+        .D = D,
+        .dropout = a.dropout,
+        .scratch = fenced_blank(threads * pl_attention_bwd_scratch(T, D, s[3])),
+        .qkv_storage = s[0],
+        .out_storage = s[1],
+        .dout_storage = s[2],
+        .dqkv_storage = s[3]
+    };
+    RUN_OP(set, attention, &a, (int)threads);
+    RUN_OP(set, attention, &later, (int)threads);
+    RUN_OP(set, attention_bwd, &b, (int)threads);
+    outcome_add_stored(out, a.out, B * T * C, s[1]);
+    outcome_add(out, a.lse, B * H * T);
+    outcome_add_stored(out, later.out, B * queries * C, s[1]);
+    outcome_add_stored(out, b.dqkv, B * T * row, s[3]);
+}
+
+/* A token's gradients are added to what a product carries on from. */
+static void random_embed_bwd(const pl_kernels *set, outcome *out)
+{
+    enum { ROWS = 40, TOKENS = 9 };
+    static int32_t tokens[ROWS + 1];
+    const range r = (range)(draw() % RANGES);
+    for (int i = 0; i <= ROWS; i++)
+        tokens[i] = (int32_t)(draw() % TOKENS);
+    pl_embed_bwd a = { .tokens = tokens,
+                       .token_stride = ROWS + 1,
+                       .rows = ROWS,
+                       .T = ROWS,
+                       .C = draw_size(200),
+                       .dropout = draw_dropout() };
+    a.dwte = draw_state(TOKENS * a.C, r, 1);
+    a.dwpe = draw_state(ROWS * a.C, r, 0);
+    a.dx = draw_input(ROWS * a.C, r, PL_STORE_F32);
+    RUN_OP(set, embed_bwd, &a, 3);
+    outcome_add(out, a.dwte, TOKENS * a.C);
+    outcome_add(out, a.dwpe, ROWS * a.C);
+}
+
 static void random_softcap(const pl_kernels *set, outcome *out)
 {
     const size_t count = draw_size(3000);
@@ -399,6 +493,12 @@ static void products_are_the_same_on_every_set(void **state)
     expect_one_result("gemm", random_gemm, 1500);
 }
 
+static void attention_is_the_same_on_every_set(void **state)
+{
+    (void)state;
+    expect_one_result("attention", random_attention, 150);
+}
+
 static void other_ops_are_the_same_on_every_set(void **state)
 {
     (void)state;
@@ -408,6 +508,7 @@ static void other_ops_are_the_same_on_every_set(void **state)
     expect_one_result("cross_entropy", random_cross_entropy, 60);
     expect_one_result("qk", random_heads, 60);
     expect_one_result("glu", random_glu, 60);
+    expect_one_result("embed_bwd", random_embed_bwd, 60);
     expect_one_result("softcap", random_softcap, 20);
 }
 
@@ -415,6 +516,7 @@ static void nothing_is_read_beyond_the_end(void **state)
 {
     (void)state;
     expect_one_result("gemm", random_gemm, 300);
+    expect_one_result("attention", random_attention, 20);
     expect_one_result("norms", random_norms, 20);
     expect_one_result("cross_entropy", random_cross_entropy, 20);
     expect_one_result("qk", random_heads, 20);
@@ -425,6 +527,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_the_same_on_every_set),
+        cmocka_unit_test(attention_is_the_same_on_every_set),
         cmocka_unit_test(other_ops_are_the_same_on_every_set),
         cmocka_unit_test_setup_teardown(nothing_is_read_beyond_the_end,
                                         guard_up, guard_down),

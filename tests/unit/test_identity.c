@@ -42,13 +42,13 @@ static const struct {
 } run_knobs[] = {
     { "n_layer", "1 2 3" },
     { "n_head", "1 2 3 5" },
-    { "n_embd", "7 20 24 33 36 57 69" },
+    { "n_embd", "7 20 24 33 36 57 145" },
     { "vocab_size", "61 67 83 101 127 131" },
-    /* 6 x 61 rows, 4 x 69 channels: more than a block of any kernel */
-    { "block_size", "5 7 13 18 29 33 61" },
+    /* 6 x 97 rows, 4 x 145 channels: more than a block of any kernel's k */
+    { "block_size", "5 7 13 18 29 33 97" },
     { "batch_size", "1 2 3 4 4 5 6 6 6" },
     { "gradient_accumulation_steps", "1 2 3 4" },
-    { "dropout", "0.1 0.25 0.5" },
+    { "dropout", "0.0 0.1 0.25 0.5" },
     { "grad_clip", "0.01 0.05 0.1" },
     { "bias", "True False" },
     { "activation", "gelu gelu_tanh" },
@@ -61,6 +61,8 @@ static const struct {
     { "norm", "layernorm rmsnorm" },
     { "optimizer", "adamw muon" },
     { "muon_scale", "spectral rms" },
+    { "muon_momentum", "0.95 0.8" },
+    { "schedule", "cosine wsd linear constant" },
 };
 enum { RUN_KNOBS = sizeof run_knobs / sizeof run_knobs[0] };
 
