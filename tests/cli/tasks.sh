@@ -144,6 +144,21 @@ PY
 expect 0 "$PLIMSOLL" eval bytes
 says '^step 40: .*, val bpb [0-9.]+ \('
 
+# ---- a tokenizer that normalizes ----
+
+# NFC may make a text longer: there is room for more ids than bytes
+expect 0 "$PLIMSOLL" tokenizer train --pattern=qwen2 --vocab_size=265 \
+    --out=nfc cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/nfc --tokenizer=nfc cats.txt cats.txt \
+    cats.txt
+qwen=("${tiny[@]}" --architecture=qwen3 --head_dim=8 --device=cpu --max_iters=10
+    --dataset=nfc --block_size=64)
+expect 0 "$PLIMSOLL" train "${qwen[@]}" "${keys[@]}" --out_dir=qwen
+says '^task 10: choice acc [01]\.[0-9]{4} \+- '
+expect 0 "$PLIMSOLL" eval qwen --task=tasks --shots=1
+says '^choice +7  '
+says_not 'lose their beginning'
+
 # ---- what is wrong is said ----
 
 echo '{"query": "the", "choices": ["cat", "Q"], "gold": 0}' >odd.jsonl
