@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/term.h"
 #include "cli/train_view.h"
+#include "data/dataset.h"
 #include "format/jsontext.h"
 #include "train/ask.h"
 
@@ -223,13 +224,20 @@ static pl_status ask(view *v, pl_session *session, pl_error *err)
 }
 
 /* Everything that asking needs is taken before the model is planned, so that
- * the plan counts it. */
-static pl_status open_tasks(view *v, const pl_config *config, pl_heap *heap,
-                            pl_error *err)
+ * the plan counts it. The model's tokenizer says how much its ids may be; the
+ * session reads it for itself. */
+static pl_status open_tasks(view *v, const pl_config *config,
+                            const char *folder, pl_heap *heap, pl_error *err)
 {
-    pl_status status = pl_requests_open(&v->requests, config, v->wish->paths,
-                                        v->wish->count,
-                                        (size_t)config->block_size, heap, err);
+    pl_tokenizer tokenizer;
+    pl_heap scratch = pl_heap_make(heap->limit_bytes);
+    pl_status status = pl_dataset_read_tokenizer(&tokenizer, folder, &scratch,
+                                                 err);
+    if (!status)
+        status = pl_requests_open(&v->requests, config, v->wish->paths,
+                                  v->wish->count, (size_t)config->block_size,
+                                  &tokenizer, heap, err);
+    pl_heap_close(&scratch);
     v->json_bytes = JSON_BYTES + TASK_JSON_BYTES * v->requests.tasks.count;
     if (!status)
         status = pl_heap_take(heap, &v->results, v->requests.tasks.count,
@@ -248,7 +256,7 @@ pl_status pl_eval_tasks(pl_config *config, const char *folder,
     pl_machine machine;
     v = (view){ .wish = wish, .items = PL_FILE_CLOSED };
     config->serve_slots = 1; /* one text after the other */
-    pl_status status = open_tasks(&v, config, heap, err);
+    pl_status status = open_tasks(&v, config, folder, heap, err);
     if (!status)
         status = pl_cli_machine(&machine, PL_MACHINE_RUN, config, heap, err);
     pl_term_progress("loading %s", folder);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LIST_NAME "tasks.json"
+#define ENDING    ".jsonl"
 
 static const pl_task_kind kinds[] = {
 #define KIND(id, kind, name, first, second) PL_TASK_##kind,
@@ -323,18 +324,57 @@ static pl_status read_list(reader *r, const char *folder, const char *path,
 
 static int is_lines(const char *name)
 {
-    static const char end[] = ".jsonl";
     const size_t bytes = strlen(name);
-    return bytes >= sizeof end && name[0] != '.' &&
-           strcmp(name + bytes + 1 - sizeof end, end) == 0;
+    return bytes >= sizeof ENDING &&
+           strcmp(name + bytes + 1 - sizeof ENDING, ENDING) == 0;
 }
 
-static pl_status read_folder(reader *r, const char *folder, const pl_task *wish)
+/* What a file is called: its path inside the folder, without its ending. */
+static void label_inside(pl_task *task, size_t skip)
+{
+    const char *name = task->path + skip;
+    while (*name == '/')
+        name++;
+    snprintf(task->label, sizeof task->label, "%.*s",
+             (int)(strlen(name) - (sizeof ENDING - 1)), name);
+}
+
+static pl_status read_folder(reader *r, const char *folder, size_t depth,
+                             const pl_task *wish);
+
+/* A file of tasks or a folder with some; anything else is left alone, and so is
+ * a link to a folder: it may lead back. */
+static pl_status read_name(reader *r, const char *folder, const char *name,
+                           size_t depth, const pl_task *wish)
+{
+    pl_task task = *wish;
+    pl_file_kind kind;
+    if (name[0] == '.')
+        return PL_OK;
+    pl_status status = join_path(r, folder, name, &task.path);
+    if (!status)
+        status = pl_file_look_at(task.path, &kind, r->err);
+    if (!status && kind == PL_FILE_FOLDER)
+        return read_folder(r, task.path, depth + 1, wish);
+    if (!status && is_lines(name)) {
+        label_inside(&task, strlen(wish->path));
+        status = read_file(r, &task);
+    }
+    return status;
+}
+
+/* The tasks of a folder inside that of the wish, or of that itself. */
+static pl_status read_folder(reader *r, const char *folder, size_t depth,
+                             const pl_task *wish)
 {
     const char *const *names, *path;
-    const size_t before = r->tasks->count;
     size_t count;
     pl_file_kind kind;
+    if (depth > PL_TASK_MOST_DEPTH)
+        return pl_fail(r->err, PL_E_CONFIG,
+                       "%s is more than %d folders deep: too deep to be looked "
+                       "through for tasks. Name a folder nearer to them",
+                       pl_path_shown(folder), PL_TASK_MOST_DEPTH);
     pl_status status = join_path(r, folder, LIST_NAME, &path);
     if (!status)
         status = pl_file_look(path, &kind, r->err);
@@ -342,19 +382,20 @@ static pl_status read_folder(reader *r, const char *folder, const pl_task *wish)
         return read_list(r, folder, path, wish);
     if (!status)
         status = pl_folder_list(folder, r->heap, &names, &count, r->err);
-    for (size_t i = 0; !status && i < count; i++) {
-        pl_task task = *wish;
-        if (!is_lines(names[i]))
-            continue;
-        status = join_path(r, folder, names[i], &task.path);
-        if (!status)
-            status = read_file(r, &task);
-    }
+    for (size_t i = 0; !status && i < count; i++)
+        status = read_name(r, folder, names[i], depth, wish);
+    return status;
+}
+
+static pl_status read_root(reader *r, const pl_task *wish)
+{
+    const size_t before = r->tasks->count;
+    pl_status status = read_folder(r, wish->path, 0, wish);
     if (!status && r->tasks->count == before)
         status = pl_fail(r->err, PL_E_IO,
                          "%s has no tasks: neither " LIST_NAME " nor files "
-                         "that end in .jsonl",
-                         folder);
+                         "that end in " ENDING ", nor folders with some",
+                         pl_path_shown(wish->path));
     return status;
 }
 
@@ -387,7 +428,7 @@ pl_status pl_tasks_read(pl_tasks *tasks, const char *const *paths, size_t count,
         pl_file_kind kind;
         status = pl_file_look(paths[i], &kind, err);
         if (!status && kind == PL_FILE_FOLDER)
-            status = read_folder(&r, paths[i], &wish);
+            status = read_root(&r, &wish);
         else if (!status)
             status = read_file(&r, &wish);
     }

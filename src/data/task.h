@@ -51,6 +51,7 @@ enum {
     PL_TASK_MOST_CHOICES = 256,
     PL_TASK_MOST_BYTES = 256 * 1024 * 1024, /* of a file */
     PL_TASK_MOST_FILES = 256,
+    PL_TASK_MOST_DEPTH = 8,   /* folders inside that which is named */
     PL_TASK_LABEL_BYTES = 64, /* with the zero */
 };
 
@@ -93,8 +94,9 @@ typedef struct pl_tasks {
 } pl_tasks;
 
 /* Reads the files that are named, and those of the folders: what their
- * tasks.json lists, in its order, or all *.jsonl by their names. All memory
- * that stays is `heap`'s. PL_E_FORMAT says file, line and column. */
+ * tasks.json lists, in its order, or all *.jsonl by their names, and likewise
+ * of the folders in them, which links don't lead to. All memory that stays is
+ * `heap`'s. PL_E_FORMAT says file, line and column. */
 PL_MUST_CHECK pl_status pl_tasks_read(pl_tasks *tasks, const char *const *paths,
                                       size_t count,
                                       const pl_task_manner *manner,

@@ -56,15 +56,18 @@ static size_t longest(const pl_tasks *tasks)
     return most;
 }
 
-static pl_status take_memory(pl_requests *r, pl_heap *heap, pl_error *err)
+static pl_status take_memory(pl_requests *r, const pl_tokenizer *tokenizer,
+                             pl_heap *heap, pl_error *err)
 {
-    /* a token in front of them where a context is empty */
-    const size_t tokens = longest(&r->tasks) + 1;
-    pl_status status = pl_heap_take(heap, &r->text, tokens, 1, err);
+    r->text_bytes = longest(&r->tasks);
+    r->room = pl_tokenizer_most_ids(tokenizer, r->text_bytes);
+    pl_status status = pl_heap_take(heap, &r->text, r->text_bytes + 1, 1, err);
+    if (!status) /* a token in front of them where a context is empty */
+        status = pl_heap_take(heap, &r->whole, r->room + 1, sizeof *r->whole,
+                              err);
     if (!status)
-        status = pl_heap_take(heap, &r->whole, tokens, sizeof *r->whole, err);
-    if (!status)
-        status = pl_heap_take(heap, &r->part, tokens, sizeof *r->part, err);
+        status = pl_heap_take(heap, &r->part, r->room + 1, sizeof *r->part,
+                              err);
     if (!status)
         status = pl_heap_take(heap, &r->cached, r->T, sizeof *r->cached, err);
     if (!status)
@@ -73,7 +76,6 @@ static pl_status take_memory(pl_requests *r, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_heap_take(heap, &r->lengths, PL_TASK_MOST_CHOICES,
                               sizeof *r->lengths, err);
-    r->text_bytes = tokens - 1;
     return status;
 }
 
@@ -84,7 +86,8 @@ static pl_task_text text_of(const char *text)
 
 pl_status pl_requests_open(pl_requests *requests, const pl_config *config,
                            const char *const *paths, size_t count, size_t T,
-                           pl_heap *heap, pl_error *err)
+                           const pl_tokenizer *tokenizer, pl_heap *heap,
+                           pl_error *err)
 {
     const size_t before = heap->taken_bytes;
     const pl_task_manner manner = {
@@ -97,13 +100,14 @@ pl_status pl_requests_open(pl_requests *requests, const pl_config *config,
     pl_status status = pl_tasks_read(&requests->tasks, paths, count, &manner,
                                      heap, err);
     if (!status)
-        status = take_memory(requests, heap, err);
+        status = take_memory(requests, tokenizer, heap, err);
     requests->bytes = heap->taken_bytes - before;
     return status;
 }
 
 pl_status pl_requests_open_keyed(pl_requests *requests, const pl_config *config,
-                                 size_t T, pl_heap *heap, pl_error *err)
+                                 size_t T, const pl_tokenizer *tokenizer,
+                                 pl_heap *heap, pl_error *err)
 {
     const pl_texts *tasks = &config->tasks;
     const char **paths;
@@ -113,7 +117,7 @@ pl_status pl_requests_open_keyed(pl_requests *requests, const pl_config *config,
         paths[i] = pl_texts_at(tasks, i);
     return status ? status
                   : pl_requests_open(requests, config, paths, tasks->count, T,
-                                     heap, err);
+                                     tokenizer, heap, err);
 }
 
 /* ---- tokens ---- */
@@ -165,11 +169,12 @@ pl_status pl_request_encode(pl_request *request, const pl_requests *requests,
              task->items[item].line);
     *request = (pl_request){ .tokens = requests->whole + 1 };
     pl_status status = pl_tokenizer_encode(tokenizer, p.text, p.used, name,
-                                           requests->whole + 1, p.used,
+                                           requests->whole + 1, requests->room,
                                            &request->count, err);
     if (!status)
         status = pl_tokenizer_encode(tokenizer, p.text, p.context, name,
-                                     requests->part, p.context, &context, err);
+                                     requests->part, requests->room, &context,
+                                     err);
     if (status)
         return status;
     if (context >= request->count)

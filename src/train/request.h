@@ -21,23 +21,27 @@ typedef struct pl_requests {
     double *logprobs; /* [PL_TASK_MOST_CHOICES] */
     size_t *lengths;  /* of the candidates, in tokens */
     size_t text_bytes;
+    size_t room;  /* ids that such a text may have */
     size_t bytes; /* of memory that all of this takes */
     /* what there is to do, once it was checked */
     uint64_t items, requests, tokens;
     uint64_t cut; /* requests that are longer than the window */
 } pl_requests;
 
-/* Reads the tasks as a config has them asked. All memory is `heap`'s. */
+/* Reads the tasks as a config has them asked, with memory for what this
+ * tokenizer may make of them. All of it is `heap`'s. */
 PL_MUST_CHECK pl_status pl_requests_open(pl_requests *requests,
                                          const pl_config *config,
                                          const char *const *paths, size_t count,
-                                         size_t T, pl_heap *heap,
-                                         pl_error *err);
+                                         size_t T,
+                                         const pl_tokenizer *tokenizer,
+                                         pl_heap *heap, pl_error *err);
 /* The same of the key `tasks`. */
 PL_MUST_CHECK pl_status pl_requests_open_keyed(pl_requests *requests,
                                                const pl_config *config,
-                                               size_t T, pl_heap *heap,
-                                               pl_error *err);
+                                               size_t T,
+                                               const pl_tokenizer *tokenizer,
+                                               pl_heap *heap, pl_error *err);
 
 /* Encodes every request once. PL_E_FORMAT says which item can't be asked: a
  * character that the tokenizer doesn't know, a continuation without tokens or

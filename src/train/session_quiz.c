@@ -31,8 +31,8 @@ pl_status pl_session_quiz_open(pl_session_quiz *quiz, const pl_config *config,
         return PL_OK;
     pl_status status = check(config, tokenizer, folder, err);
     if (!status)
-        status = pl_requests_open_keyed(requests, config,
-                                        (size_t)config->block_size, heap, err);
+        status = pl_requests_open_keyed(
+            requests, config, (size_t)config->block_size, tokenizer, heap, err);
     if (!status && requests->tasks.count > PL_TASK_LINES_MOST)
         status = pl_fail(err, PL_E_CONFIG,
                          "tasks has %zu of them, and a training asks %d at the "

@@ -144,6 +144,37 @@ PY
 expect 0 "$PLIMSOLL" eval bytes
 says '^step 40: .*, val bpb [0-9.]+ \('
 
+# ---- folders in folders, as CORE has its tasks ----
+
+mkdir -p core/knowledge core/words/more
+cp tasks/choice.jsonl core/knowledge/arc.jsonl
+cp tasks/word.jsonl core/words/more/word.jsonl
+cp tasks/schema.jsonl core/words/arc.jsonl
+expect 0 "$PLIMSOLL" eval with --task=core --task_limit=2
+says '^task knowledge/arc: .* \(core/knowledge/arc\.jsonl\)$'
+says '^task words/arc: .* \(core/words/arc\.jsonl\)$'
+says '^words/more/word +2 '
+echo '{"tasks": [{"file": "words/more/word.jsonl", "shots": 3}]}' \
+    >core/tasks.json
+expect 0 "$PLIMSOLL" eval with --task=core --task_limit=2
+says '^task word: LAMBADA, language model, 2 items, 3 shots'
+says '\(1 task\)'
+
+# ---- a tokenizer that normalizes ----
+
+# NFC may make a text longer: there is room for more ids than bytes
+expect 0 "$PLIMSOLL" tokenizer train --pattern=qwen2 --vocab_size=265 \
+    --out=nfc cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/nfc --tokenizer=nfc cats.txt cats.txt \
+    cats.txt
+qwen=("${tiny[@]}" --architecture=qwen3 --head_dim=8 --device=cpu --max_iters=10
+    --dataset=nfc --block_size=64)
+expect 0 "$PLIMSOLL" train "${qwen[@]}" "${keys[@]}" --out_dir=qwen
+says '^task 10: choice acc [01]\.[0-9]{4} \+- '
+expect 0 "$PLIMSOLL" eval qwen --task=tasks --shots=1
+says '^choice +7  '
+says_not 'lose their beginning'
+
 # ---- what is wrong is said ----
 
 echo '{"query": "the", "choices": ["cat", "Q"], "gold": 0}' >odd.jsonl

@@ -80,7 +80,8 @@ static void open_tasks(fixture *f, pl_heap *heap)
         if (pl_heap_text(heap, &paths[i], path, strlen(path), &err))
             fail_msg("%s", err.text);
     }
-    if (pl_requests_open(&f->requests, &f->config, paths, 2, T, heap, &err) ||
+    if (pl_requests_open(&f->requests, &f->config, paths, 2, T,
+                         &f->trained.session.run.tokenizer, heap, &err) ||
         pl_requests_check(&f->requests, &f->trained.session.run.tokenizer, NULL,
                           NULL, &err))
         fail_msg("%s", err.text);

@@ -51,8 +51,8 @@ static void read_items(fixture *f, const char *text, size_t T)
     const char *there = scratch_path(&f->folder, "one.jsonl");
     scratch_write(there, text, strlen(text));
     if (pl_heap_text(&f->heap, &path, there, strlen(there), &f->err) ||
-        pl_requests_open(&f->requests, &f->config, &path, 1, T, &f->heap,
-                         &f->err))
+        pl_requests_open(&f->requests, &f->config, &path, 1, T, &f->tokenizer,
+                         &f->heap, &f->err))
         fail_msg("%s", f->err.text);
 }
 
@@ -185,6 +185,25 @@ static void an_unknown_character_is_refused_with_its_line(void **state)
     assert_non_null(strstr(f->err.text, "one.jsonl:2"));
 }
 
+/* NFC may make a text longer: there is room for more ids than bytes. */
+static void a_tokenizer_that_normalizes_has_room(void **state)
+{
+    fixture *f = *state;
+    pl_bpe *bpe;
+    if (pl_bpe_load(&bpe, "tests/golden/patterns/qwen2.json", &f->heap,
+                    &f->err))
+        fail_msg("%s", f->err.text);
+    f->tokenizer = pl_tokenizer_make_bpe(bpe);
+    assert_true(pl_tokenizer_most_ids(&f->tokenizer, 1) > 1);
+    read_items(f, LINE("ab"), 100);
+    assert_int_equal(encode(f, 0, 1), PL_OK);
+    assert_request(f, "ab| dd");
+    /* one character of three bytes, which is two of three each */
+    read_items(f, LINE("\\u0958\\u0958\\u0958\\u0958"), 100);
+    assert_int_equal(encode(f, 0, 1), PL_OK);
+    assert_request(f, "\u0915\u093c\u0915\u093c\u0915\u093c\u0915\u093c| dd");
+}
+
 static int at_once(void *context)
 {
     (void)context;
@@ -219,6 +238,7 @@ int main(void)
         TEST(an_empty_continuation_is_refused),
         TEST(an_empty_context_needs_a_special_token),
         TEST(an_unknown_character_is_refused_with_its_line),
+        TEST(a_tokenizer_that_normalizes_has_room),
         TEST(what_there_is_to_do_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

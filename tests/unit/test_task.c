@@ -1,4 +1,6 @@
 /* Tests of data/task: items from files and folders, in every form. */
+#include "base/file.h"
+#include "base/path.h"
 #include "data/task.h"
 #include "data/task_text.h"
 
@@ -266,6 +268,40 @@ static void a_folder_has_its_files_in_the_order_of_their_names(void **state)
     assert_string_equal(f->tasks.tasks[1].label, "b");
 }
 
+static void make_folder(fixture *f, const char *name)
+{
+    if (pl_folder_make(scratch_path(&f->folder, name), &f->err))
+        fail_msg("%s", f->err.text);
+}
+
+static void folders_in_a_folder_are_looked_through(void **state)
+{
+    fixture *f = *state;
+    make_folder(f, "b/c");
+    make_folder(f, ".hidden");
+    make_folder(f, "listed");
+    write_file(f, "z.jsonl", ITEM("z"));
+    write_file(f, "a.jsonl", ITEM("a"));
+    write_file(f, "b/a.jsonl", ITEM("b"));
+    write_file(f, "b/c/a.jsonl", ITEM("c"));
+    write_file(f, ".hidden/a.jsonl", "nothing");
+    write_file(f, "listed/a.jsonl", "nothing");
+    write_file(f, "listed/it.jsonl", ITEM("d") ITEM("e"));
+    write_file(f, "listed/tasks.json",
+               "{\"tasks\": [{\"file\": \"it.jsonl\", \"shots\": 1}]}");
+    if (pl_link_replace(scratch_path(&f->folder, "b/round"), "..", &f->err) ||
+        read_named(f, ""))
+        fail_msg("%s", f->err.text);
+    static const char *const want[] = { "a", "b/a", "b/c/a", "it", "z" };
+    assert_int_equal(f->tasks.count, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(f->tasks.tasks[i].label, want[i]);
+    assert_int_equal(f->tasks.tasks[3].manner.shots, 1);
+    make_folder(f, "1/2/3/4/5/6/7/8/9");
+    assert_int_equal(read_named(f, ""), PL_E_CONFIG);
+    assert_non_null(strstr(f->err.text, "too deep"));
+}
+
 static void a_list_says_which_and_how(void **state)
 {
     fixture *f = *state;
@@ -357,6 +393,7 @@ int main(void)
         TEST(shots_are_the_first_others),
         TEST(a_limit_leaves_the_first_items),
         TEST(a_folder_has_its_files_in_the_order_of_their_names),
+        TEST(folders_in_a_folder_are_looked_through),
         TEST(a_list_says_which_and_how),
         TEST(a_list_that_is_wrong_is_refused),
         TEST(a_folder_without_tasks_is_refused),
