@@ -7,6 +7,7 @@
 #include "cli/train_view.h"
 #include "data/dataset.h"
 #include "format/jsontext.h"
+#include "store/pretrained.h"
 #include "train/ask.h"
 
 #include <math.h>
@@ -223,6 +224,22 @@ static pl_status ask(view *v, pl_session *session, pl_error *err)
     return status;
 }
 
+/* Of the model's window: what the config says, else all that it was made for.
+ * Nobody trains here, so that the default of block_size has no say. */
+static pl_status find_context(size_t *T, const pl_config *config,
+                              const char *folder, pl_heap *scratch,
+                              pl_error *err)
+{
+    pl_shape shape;
+    *T = (size_t)config->block_size;
+    if (pl_config_was_set(config, PL_KEY_block_size))
+        return PL_OK;
+    pl_status status = pl_pretrained_shape(&shape, folder, scratch, err);
+    if (!status)
+        *T = shape.T;
+    return status;
+}
+
 /* Everything that asking needs is taken before the model is planned, so that
  * the plan counts it. The model's tokenizer says how much its ids may be; the
  * session reads it for itself. */
@@ -230,13 +247,15 @@ static pl_status open_tasks(view *v, const pl_config *config,
                             const char *folder, pl_heap *heap, pl_error *err)
 {
     pl_tokenizer tokenizer;
+    size_t T;
     pl_heap scratch = pl_heap_make(heap->limit_bytes);
     pl_status status = pl_dataset_read_tokenizer(&tokenizer, folder, &scratch,
                                                  err);
     if (!status)
+        status = find_context(&T, config, folder, &scratch, err);
+    if (!status)
         status = pl_requests_open(&v->requests, config, v->wish->paths,
-                                  v->wish->count, (size_t)config->block_size,
-                                  &tokenizer, heap, err);
+                                  v->wish->count, T, &tokenizer, heap, err);
     pl_heap_close(&scratch);
     v->json_bytes = JSON_BYTES + TASK_JSON_BYTES * v->requests.tasks.count;
     if (!status)

@@ -175,6 +175,29 @@ expect 0 "$PLIMSOLL" eval qwen --task=tasks --shots=1
 says '^choice +7  '
 says_not 'lose their beginning'
 
+# A folder of another program's says itself how long the model's context is.
+mkdir plain
+cp qwen/latest/{config.json,model.safetensors,tokenizer.json} plain
+sed -i 's/"max_position_embeddings": *[0-9]*/"max_position_embeddings": 4096/' \
+    plain/config.json
+grep -q '"max_position_embeddings": 4096' plain/config.json ||
+    fail "$(cat plain/config.json)"
+python3 - <<'PY'
+import json
+with open("long.jsonl", "w") as out:
+    for i in range(2):
+        out.write(json.dumps({"query": f"the cat number {i} sat on mat. " *
+            (60 + i), "choices": ["cat", "mat number"], "gold": i % 2}) + "\n")
+PY
+expect 0 "$PLIMSOLL" eval plain --task=long.jsonl --items=ours.jsonl
+says_not 'lose their beginning'
+grep -q '"cut": false' ours.jsonl || fail "$(cat ours.jsonl)"
+expect 0 "$PLIMSOLL" eval plain --task=long.jsonl --items=same.jsonl \
+    --block_size=4096
+cmp ours.jsonl same.jsonl || fail "another context"
+expect 0 "$PLIMSOLL" eval plain --task=long.jsonl --block_size=1024
+says '4 of 4 requests are longer than the model.s context of 1024 tokens'
+
 # ---- what is wrong is said ----
 
 echo '{"query": "the", "choices": ["cat", "Q"], "gold": 0}' >odd.jsonl
