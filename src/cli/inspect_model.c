@@ -316,6 +316,13 @@ static void show_settings(const pl_inspect *in, const pl_config *config)
         printf("\n");
 }
 
+/* Behind the loss of the same evaluation. */
+static void print_bits(double bpb)
+{
+    if (isfinite(bpb))
+        printf(" (val bpb %.4f)", bpb);
+}
+
 static void show_state(const pl_inspect *in, const char *folder,
                        const pl_checkpoint_state *state,
                        const pl_config *config)
@@ -324,13 +331,18 @@ static void show_state(const pl_inspect *in, const char *folder,
     if (in->json) {
         pl_json_text_whole(in->json, "step", state->step);
         pl_json_text_real(in->json, "best_val_loss", state->best_val_loss);
+        pl_json_text_real(in->json, "best_val_bpb", state->best_val_bpb);
+        pl_json_text_real(in->json, "val_loss", state->val_loss);
         pl_json_text_real(in->json, "val_bpb", state->val_bpb);
     } else {
         pl_term_print("%s: checkpoint at iteration %" PRIu64
                       ", best val loss %.4f",
                       folder, state->step, state->best_val_loss);
-        if (isfinite(state->val_bpb))
-            printf(", val bpb %.4f here", state->val_bpb);
+        print_bits(state->best_val_bpb);
+        if (isfinite(state->val_loss)) {
+            printf(", here %.4f", state->val_loss);
+            print_bits(state->val_bpb);
+        }
         printf("\n");
     }
     show_shape(in, &state->shape);

@@ -57,17 +57,18 @@ static void say_own_width(const pl_shape *shape, const pl_log *log)
 /* What only Plimsoll computes is said: nothing else would load it. */
 static void say_alone(const pl_shape *shape, const pl_log *log)
 {
-    char why[PL_VALUE_BRIEF_BYTES];
-    const pl_shape_field field = pl_shape_stranger(shape);
-    if (field == PL_SHAPE_FIELDS || field == PL_SHAPE_D)
-        return; /* say_own_width speaks of heads */
-    const pl_value value = pl_shape_value(shape, field),
-                   family = pl_shape_value(shape, PL_SHAPE_family);
-    pl_value_brief(&value, why);
+    char all[PL_SHAPE_STRANGERS_BYTES];
+    const pl_shape_field first = pl_shape_stranger(shape);
+    if (first == PL_SHAPE_FIELDS)
+        return;
+    if (first == PL_SHAPE_D && shape->family == PL_FAMILY_GPT2)
+        return; /* it was asked for, or say_own_width has said it */
+    const pl_value family = pl_shape_value(shape, PL_SHAPE_family);
+    pl_shape_strangers_text(shape, all);
     pl_log_say(log, PL_LOG_NOTE,
-               "a model of the family %s has no %s = %s: only Plimsoll loads "
-               "this one",
-               family.text, pl_key_row(pl_shape_row(field)->key)->name, why);
+               "a model of the family %s has no %s: only Plimsoll loads this "
+               "one",
+               family.text, all);
 }
 
 /* A rotation turns pairs of channels. */

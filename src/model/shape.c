@@ -2,6 +2,7 @@
 #include "model/shape.h"
 #include "base/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const pl_shape_info rows[PL_SHAPE_FIELDS] = {
@@ -123,17 +124,20 @@ void pl_shape_assign(pl_shape *shape, pl_shape_field field,
     PL_CHECK(0 && "a value that the key doesn't take");
 }
 
+/* Whether GPT-2's files can say the field's value; heads come last. */
+static int is_gpt2(const pl_shape *shape, pl_shape_field field)
+{
+    const double only = rows[field].gpt2;
+    return only == PL_SHAPE_ANY ||
+           (only == PL_SHAPE_DERIVED ? pl_shape_is_derived(shape, field)
+                                     : pl_shape_number(shape, field) == only);
+}
+
 pl_shape_field pl_shape_not_gpt2(const pl_shape *shape)
 {
-    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
-        pl_shape_field field = (pl_shape_field)i;
-        if (rows[i].gpt2 == PL_SHAPE_ANY)
-            continue;
-        if (rows[i].gpt2 == PL_SHAPE_DERIVED
-                ? !pl_shape_is_derived(shape, field)
-                : pl_shape_number(shape, field) != rows[i].gpt2)
-            return field;
-    }
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++)
+        if (!is_gpt2(shape, (pl_shape_field)i))
+            return (pl_shape_field)i;
     return shape->A == shape->C ? PL_SHAPE_FIELDS : PL_SHAPE_D;
 }
 
@@ -150,18 +154,52 @@ static int is_said(const pl_shape *shape, pl_shape_field field,
     return word && word[0] != '\0';
 }
 
-pl_shape_field pl_shape_stranger(const pl_shape *shape)
+size_t pl_shape_strangers(const pl_shape *shape,
+                          pl_shape_field fields[PL_SHAPE_FIELDS])
 {
     const pl_shape_file file = pl_shape_file_of(shape->family);
-    if (shape->family == PL_FAMILY_GPT2)
-        return pl_shape_not_gpt2(shape);
-    for (int i = 0; i < PL_SHAPE_FIELDS; i++)
-        if (!is_said(shape, (pl_shape_field)i, file))
-            return (pl_shape_field)i;
+    const int gpt2 = shape->family == PL_FAMILY_GPT2;
+    size_t count = 0;
+    for (int i = 0; i < PL_SHAPE_FIELDS; i++) {
+        const pl_shape_field field = (pl_shape_field)i;
+        if (!(gpt2 ? is_gpt2(shape, field) : is_said(shape, field, file)))
+            fields[count++] = field;
+    }
     /* their Llama may have heads of any width, but not any number of them */
-    return shape->family == PL_FAMILY_LLAMA && shape->C % shape->H != 0
-               ? PL_SHAPE_D
-               : PL_SHAPE_FIELDS;
+    if (gpt2 ? shape->A != shape->C
+             : shape->family == PL_FAMILY_LLAMA && shape->C % shape->H != 0)
+        fields[count++] = PL_SHAPE_D;
+    return count;
+}
+
+pl_shape_field pl_shape_stranger(const pl_shape *shape)
+{
+    pl_shape_field fields[PL_SHAPE_FIELDS];
+    return pl_shape_strangers(shape, fields) ? fields[0] : PL_SHAPE_FIELDS;
+}
+
+void pl_shape_strangers_text(const pl_shape *shape,
+                             char text[PL_SHAPE_STRANGERS_BYTES])
+{
+    pl_shape_field fields[PL_SHAPE_FIELDS];
+    const size_t count = pl_shape_strangers(shape, fields);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        char has[PL_VALUE_BRIEF_BYTES], heads[80] = "";
+        const pl_value value = pl_shape_value(shape, fields[i]);
+        pl_value_brief(&value, has);
+        if (fields[i] == PL_SHAPE_D) /* it's a matter of all three */
+            snprintf(heads, sizeof heads, " (n_embd %zu, n_head %zu)", shape->C,
+                     shape->H);
+        used += (size_t)snprintf(
+            text + used, PL_SHAPE_STRANGERS_BYTES - used, "%s%s = %s%s",
+            i == 0           ? ""
+            : i + 1 == count ? " or "
+                             : ", ",
+            pl_key_row(rows[fields[i]].key)->name, has, heads);
+        PL_CHECK(used < PL_SHAPE_STRANGERS_BYTES);
+    }
 }
 
 const char *pl_shape_title(const pl_shape *shape)

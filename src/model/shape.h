@@ -250,9 +250,18 @@ void pl_shape_assign(pl_shape *shape, pl_shape_field field,
  * is a GPT-2. Heads that are not n_embd / n_head wide are head_dim's. */
 pl_shape_field pl_shape_not_gpt2(const pl_shape *shape);
 
-/* The first field that the files of the shape's own family can't say, so that
- * no other program loads such a model; PL_SHAPE_FIELDS: there is none. */
+/* The fields that the files of the shape's own family can't say, so that no
+ * other program loads such a model, and how many there are; head_dim is the
+ * last. */
+size_t pl_shape_strangers(const pl_shape *shape,
+                          pl_shape_field fields[PL_SHAPE_FIELDS]);
+/* The first of them; PL_SHAPE_FIELDS: there is none. */
 pl_shape_field pl_shape_stranger(const pl_shape *shape);
+/* All of them, for a message: "mlp = 'relu2', qk_norm = True or head_dim = 40
+ * (n_embd 768, n_head 12)". */
+enum { PL_SHAPE_STRANGERS_BYTES = 1024 };
+void pl_shape_strangers_text(const pl_shape *shape,
+                             char text[PL_SHAPE_STRANGERS_BYTES]);
 
 /* "GPT-2", "Llama", "Qwen3" */
 const char *pl_shape_title(const pl_shape *shape);

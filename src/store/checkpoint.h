@@ -39,6 +39,7 @@ pl_worker_file pl_worker_file_name(size_t worker);
 typedef struct pl_checkpoint_state {
     uint64_t step, skipped;
     double best_val_loss; /* of all evaluations; infinite: none yet */
+    double best_val_bpb;  /* of the same evaluation; infinite: unknown */
     double val_loss;      /* at this step; infinite: it had none */
     double val_bpb;       /* likewise; infinite: unknown */
     pl_scaler scaler;     /* active if the run had one */

@@ -59,6 +59,7 @@ pl_status pl_checkpoint_state_text(pl_run *run, size_t *bytes, pl_error *err)
     pl_json_text_real(&j, "val_loss", run->val_loss);
     pl_json_text_real(&j, "val_bpb", run->val_bpb);
     pl_json_text_real(&j, "best_val_loss", run->best_val_loss);
+    pl_json_text_real(&j, "best_val_bpb", run->best_val_bpb);
     pl_json_text_whole(&j, "skipped", run->skipped);
     if (run->scaler.adaptive) {
         pl_json_text_real(&j, "loss_scale", run->scaler.scale);
@@ -133,6 +134,18 @@ static double loss_of(const json_t *root, const char *key)
     return json_is_number(value) ? json_number_value(value) : HUGE_VAL;
 }
 
+static void read_losses(pl_checkpoint_state *state, const json_t *root)
+{
+    state->best_val_loss = loss_of(root, "best_val_loss");
+    state->best_val_bpb = loss_of(root, "best_val_bpb");
+    state->val_loss = loss_of(root, "val_loss");
+    state->val_bpb = loss_of(root, "val_bpb");
+    /* Earlier versions didn't say it: here it was the best itself. */
+    if (!json_object_get(root, "best_val_bpb") &&
+        state->val_loss == state->best_val_loss)
+        state->best_val_bpb = state->val_bpb;
+}
+
 /* What wrote no hash copied every line, and logged an evaluation if it had a
  * loss. */
 static pl_status read_metrics(pl_checkpoint_state *state, const json_t *root,
@@ -204,9 +217,7 @@ static pl_status read_state(pl_checkpoint_state *state, const json_t *root,
         status = want_model(root, &state->shape, path, err);
     if (!status)
         status = want_scaler(root, &state->scaler, path, err);
-    state->best_val_loss = loss_of(root, "best_val_loss");
-    state->val_loss = loss_of(root, "val_loss");
-    state->val_bpb = loss_of(root, "val_bpb");
+    read_losses(state, root);
     return status ? status : read_metrics(state, root, path, err);
 }
 

@@ -50,7 +50,7 @@ pl_status pl_convert_check(const pl_convert *convert, const char *program,
     const pl_shape *s = &convert->weights->shape;
     const char *path = pl_path_shown(convert->weights->path);
     const pl_shape_field other = pl_shape_stranger(s);
-    char has[PL_VALUE_BRIEF_BYTES];
+    char all[PL_SHAPE_STRANGERS_BYTES];
     if (other == PL_SHAPE_FIELDS)
         return PL_OK;
     if (other == PL_SHAPE_D)
@@ -61,14 +61,12 @@ pl_status pl_convert_check(const pl_convert *convert, const char *program,
                        "multiple of n_head, and no head_dim; --format=hf "
                        "writes a folder that Plimsoll loads",
                        path, s->H, s->C, program);
-    pl_value value = pl_shape_value(s, other);
-    pl_value_brief(&value, has);
+    pl_shape_strangers_text(s, all);
     return pl_fail(err, PL_E_UNSUPPORTED,
-                   "%s: this model has %s = %s, which %s doesn't have: %s "
-                   "would compute something else. Train without it; "
-                   "--format=hf writes a folder that Plimsoll loads",
-                   path, pl_key_row(pl_shape_row(other)->key)->name, has,
-                   pl_shape_title(s), program);
+                   "%s: a %s has no %s, this model has: %s would compute "
+                   "something else. Train without it; --format=hf writes a "
+                   "folder that Plimsoll loads",
+                   path, pl_shape_title(s), all, program);
 }
 
 size_t pl_convert_rows(const pl_convert *convert, pl_weights_dims dims,

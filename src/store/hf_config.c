@@ -359,9 +359,8 @@ pl_status pl_hf_config_read(pl_hf_config *config, const char *folder,
  * it instead of computing something else. */
 static void put_note(pl_json_text *j, const pl_shape *s, pl_shape_field other)
 {
-    char note[256], why[PL_VALUE_BRIEF_BYTES];
-    pl_value value = pl_shape_value(s, other);
-    pl_value_brief(&value, why);
+    char note[PL_SHAPE_STRANGERS_BYTES + 80], all[PL_SHAPE_STRANGERS_BYTES];
+    pl_shape_strangers_text(s, all);
     if (other == PL_SHAPE_D && s->family == PL_FAMILY_GPT2)
         snprintf(note, sizeof note,
                  "GPT-2's attention is n_embd wide, this model's is %zu (%zu "
@@ -376,9 +375,8 @@ static void put_note(pl_json_text *j, const pl_shape *s, pl_shape_field other)
             s->H, s->C);
     else
         snprintf(note, sizeof note,
-                 "A %s has no %s = %s, this model has: only Plimsoll loads it.",
-                 pl_shape_title(s), pl_key_row(pl_shape_row(other)->key)->name,
-                 why);
+                 "A %s has no %s, this model has: only Plimsoll loads it.",
+                 pl_shape_title(s), all);
     pl_json_text_string(j, "note", note);
 }
 

@@ -264,6 +264,7 @@ pl_status pl_resume_load(const pl_resume *resume, pl_run *run, pl_error *err)
     run->step = state->step;
     run->skipped = state->skipped;
     run->best_val_loss = state->best_val_loss;
+    run->best_val_bpb = state->best_val_bpb;
     run->val_loss = state->val_loss;
     run->val_bpb = state->val_bpb;
     if (run->scaler.adaptive && state->scaler.adaptive)

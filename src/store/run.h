@@ -60,6 +60,8 @@ typedef struct pl_run {
     uint16_t *halves;     /* as many elements of 16 bits */
     uint64_t step;        /* updates done */
     double best_val_loss; /* infinite: none yet */
+    double best_val_bpb;  /* bits per byte of that evaluation; infinite:
+                           * unknown */
     double val_loss;      /* at this step; infinite: not evaluated */
     double val_bpb;       /* likewise, in bits per byte; infinite: unknown */
     pl_scaler scaler;     /* float16's loss scale */

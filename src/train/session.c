@@ -420,7 +420,7 @@ static pl_status fill_weights(pl_session *session, weights_source *source,
 /* Where the run is, for the processes that share it. */
 typedef struct place {
     uint64_t step, skipped, newest; /* checkpoint, for when the next is due */
-    double best_val_loss, val_loss, val_bpb;
+    double best_val_loss, best_val_bpb, val_loss, val_bpb;
     pl_scaler scaler;
 } place;
 
@@ -431,6 +431,7 @@ static pl_status share_place(pl_session *session, pl_error *err)
                 .skipped = run->skipped,
                 .newest = run->outdir.newest,
                 .best_val_loss = run->best_val_loss,
+                .best_val_bpb = run->best_val_bpb,
                 .val_loss = run->val_loss,
                 .val_bpb = run->val_bpb,
                 .scaler = run->scaler };
@@ -442,6 +443,7 @@ static pl_status share_place(pl_session *session, pl_error *err)
     run->skipped = p.skipped;
     run->outdir.newest = p.newest;
     run->best_val_loss = p.best_val_loss;
+    run->best_val_bpb = p.best_val_bpb;
     run->val_loss = p.val_loss;
     run->val_bpb = p.val_bpb;
     run->scaler = p.scaler;

@@ -127,11 +127,13 @@ static pl_status evaluate(loop *l, progress *seen, pl_error *err)
     if (status)
         return status;
     event.improved = event.val.loss < session->run.best_val_loss;
-    if (event.improved)
-        session->run.best_val_loss = event.val.loss;
     session->run.val_loss = isfinite(event.val.loss) ? event.val.loss
                                                      : HUGE_VAL;
     session->run.val_bpb = isfinite(event.val.bpb) ? event.val.bpb : HUGE_VAL;
+    if (event.improved) {
+        session->run.best_val_loss = event.val.loss;
+        session->run.best_val_bpb = session->run.val_bpb;
+    }
     pl_metrics_evaluated(&session->run.metrics, &event);
     if (listener->evaluated)
         listener->evaluated(listener->context, &event);

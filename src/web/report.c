@@ -260,7 +260,22 @@ static void write_config(pl_html *h, const pl_run_files *run)
 
 /* ---- several runs ---- */
 
-static void results_row(pl_html *h, const pl_report *r, size_t at)
+/* A validation loss, and bits per byte of the same evaluation if any run has
+ * such. */
+static void eval_cells(pl_html *h, const pl_run_files *run,
+                       const pl_run_eval *eval, int has_bpb)
+{
+    char text[PL_REPORT_LOSS_BYTES] = "-";
+    if (run->has_eval)
+        pl_report_loss(eval->val, eval->val_error, text);
+    pl_html_put(h, PL_TAG_td, "number", text);
+    if (!has_bpb)
+        return;
+    pl_report_loss(run->has_eval ? eval->bpb : (double)NAN, (double)NAN, text);
+    pl_html_put(h, PL_TAG_td, "number", text);
+}
+
+static void results_row(pl_html *h, const pl_report *r, size_t at, int has_bpb)
 {
     const pl_run_files *run = &r->runs[at];
     const double ms = pl_run_mean(&run->step_ms);
@@ -275,10 +290,8 @@ static void results_row(pl_html *h, const pl_report *r, size_t at)
     pl_html_close(h);
     pl_html_close(h);
     pl_html_put(h, PL_TAG_td, "number", pl_units_count(run->next_step).text);
-    pl_report_loss(run->best.val, run->best.val_error, text);
-    pl_html_put(h, PL_TAG_td, "number", text);
-    pl_report_loss(run->last.val, run->last.val_error, text);
-    pl_html_put(h, PL_TAG_td, "number", run->has_eval ? text : "-");
+    eval_cells(h, run, &run->best, has_bpb);
+    eval_cells(h, run, &run->last, has_bpb);
     pl_html_put(
         h, PL_TAG_td, "number",
         run->update_tokens && ms > 0.0
@@ -290,19 +303,32 @@ static void results_row(pl_html *h, const pl_report *r, size_t at)
 
 static void write_results(pl_html *h, const pl_report *r)
 {
-    static const char *const heads[] = { "iterations", "best validation loss",
-                                         "last validation loss", "tokens/s" };
+    static const struct {
+        const char *text;
+        int is_bpb;
+    } heads[] = {
+        { "iterations", 0 },
+        { "best validation loss", 0 },
+        { "bits per byte of the best", 1 },
+        { "last validation loss", 0 },
+        { "bits per byte of the last", 1 },
+        { "tokens/s", 0 },
+    };
+    int has_bpb = 0;
+    for (size_t i = 0; i < r->count; i++)
+        has_bpb |= r->runs[i].has_bpb;
     pl_html_open(h, PL_TAG_table);
     pl_html_open(h, PL_TAG_thead);
     pl_html_open(h, PL_TAG_tr);
     pl_shell_head(h, "col", NULL, "run");
-    for (int i = 0; i < 4; i++)
-        pl_shell_head(h, "col", "number", heads[i]);
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        if (has_bpb || !heads[i].is_bpb)
+            pl_shell_head(h, "col", "number", heads[i].text);
     pl_html_close(h);
     pl_html_close(h);
     pl_html_open(h, PL_TAG_tbody);
     for (size_t i = 0; i < r->count; i++)
-        results_row(h, r, i);
+        results_row(h, r, i, has_bpb);
     pl_html_close(h);
     pl_html_close(h);
 }

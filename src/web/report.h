@@ -49,7 +49,7 @@ typedef struct pl_report_fact {
     const char *name;
     char text[160];
 } pl_report_fact;
-enum { PL_REPORT_FACTS = 11 };
+enum { PL_REPORT_FACTS = 12 };
 size_t pl_report_facts(const pl_run_files *run,
                        pl_report_fact facts[PL_REPORT_FACTS]);
 

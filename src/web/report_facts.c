@@ -43,6 +43,24 @@ static void fact(pl_report_fact **at, const char *name, const char *fmt, ...)
     (*at)++;
 }
 
+/* A validation loss beside bits per byte of the same evaluation. */
+static void eval_facts(pl_report_fact **at, const pl_run_files *run)
+{
+    char loss[PL_REPORT_LOSS_BYTES];
+    if (!run->has_eval)
+        return;
+    pl_report_loss(run->best.val, run->best.val_error, loss);
+    fact(at, "best validation loss", "%s", loss);
+    if (isfinite(run->best.bpb))
+        fact(at, "bits per byte of the best", "%.4f", run->best.bpb);
+    fact(at, "iteration of the best", "%s",
+         pl_units_count(run->best.step).text);
+    pl_report_loss(run->last.val, run->last.val_error, loss);
+    fact(at, "last validation loss", "%s", loss);
+    if (isfinite(run->last.bpb))
+        fact(at, "bits per byte of the last", "%.4f", run->last.bpb);
+}
+
 static void held_fact(pl_report_fact **at, const pl_run_files *run)
 {
     uint64_t most = 0;
@@ -57,22 +75,13 @@ size_t pl_report_facts(const pl_run_files *run,
                        pl_report_fact facts[PL_REPORT_FACTS])
 {
     pl_report_fact *at = facts;
-    char loss[PL_REPORT_LOSS_BYTES];
     const double ms = pl_run_mean(&run->step_ms);
     if (run->max_iters)
         fact(&at, "iterations", "%s of %s", pl_units_count(run->next_step).text,
              pl_units_count(run->max_iters).text);
     else
         fact(&at, "iterations", "%s", pl_units_count(run->next_step).text);
-    if (run->has_eval) {
-        pl_report_loss(run->best.val, run->best.val_error, loss);
-        fact(&at, "best validation loss", "%s", loss);
-        fact(&at, "at iteration", "%s", pl_units_count(run->best.step).text);
-        pl_report_loss(run->last.val, run->last.val_error, loss);
-        fact(&at, "last validation loss", "%s", loss);
-    }
-    if (isfinite(run->last.bpb) && run->has_eval)
-        fact(&at, "last bits per byte", "%.4f", run->last.bpb);
+    eval_facts(&at, run);
     if (run->parameters)
         fact(&at, "parameters", "%.2f M", (double)run->parameters / 1e6);
     if (run->update_tokens)

@@ -57,6 +57,17 @@ def same(found, wanted, what):
         assert value == number, (what, step, value, number)
 
 
+def tile_of(browser, name):
+    return browser.execute_script("""
+        const found = [...document.querySelectorAll('.tile')].find((one) =>
+            one.querySelector('dt').textContent === arguments[0]);
+        return found ? found.querySelector('dd').textContent : null""", name)
+
+
+def best_of(evals):
+    return min(evals, key=lambda line: line["val_loss"])
+
+
 # ---- the checks ----
 
 def it_follows_a_run_to_its_end(browser, work):
@@ -98,6 +109,14 @@ def the_curves_hold_the_numbers(browser, work):
     assert count_of(browser, "#chart-loss path.error") >= len(evals)
     assert count_of(browser, "#chart-loss circle.dot") >= len(evals)
     assert f"{updates[-1]['loss']:.4f}" in text_of(browser, ".tiles")
+    best = best_of(evals)
+    assert tile_of(browser, "best validation loss") == (
+        f"{best['val_loss']:.4f}{best['val_bpb']:.4f} bits per byte at step "
+        f"{best['step']}"), tile_of(browser, "best validation loss")
+    assert tile_of(browser, "validation loss") == (
+        f"{evals[-1]['val_loss']:.4f}± {evals[-1]['val_error']:.4f}, "
+        f"{evals[-1]['val_bpb']:.4f} bits per byte at step "
+        f"{evals[-1]['step']}"), tile_of(browser, "validation loss")
 
 
 def rows(browser):
@@ -268,6 +287,15 @@ def runs_are_compared(browser, work):
     assert found["learning_rate"] == ["0.0006", "0.001"], found
     assert found["max_iters"] == ["400", "160"], found
     assert "n_embd" not in found and "out_dir" not in found
+    results = {row[0]: row[1:] for row in browser.execute_script("""
+        return [...document.querySelectorAll('#differ tr.total')].map(
+            (row) => [...row.children].map((cell) => cell.textContent))""")}
+    bests = [best_of(metrics_of(work / name)[1]) for name in ["followed",
+                                                              "slow"]]
+    for row, key in [("best validation loss", "val_loss"),
+                     ("bits per byte of the best", "val_bpb")]:
+        assert results.get(row) == [f"{best[key]:.4f}" for best in bests], (
+            row, results)
     legend = text_of(browser, "#chart-loss .legend")
     assert "followed train" in legend and "slow validation" in legend
     open_numbers(browser, "#chart-loss")

@@ -52,13 +52,17 @@ cmp -s llama/latest/model.safetensors qwen3/latest/model.safetensors &&
 # what belongs to no family is named, and trains
 expect 0 "${train[@]}" --out_dir=odd --architecture=llama --mlp=relu2 \
     --logit_softcap=30 --max_iters=2
-says "family llama has no mlp = 'relu2': only Plimsoll loads this one"
+says "family llama has no mlp = 'relu2' or logit_softcap = 30\.0: only"
+grep -q "A Llama has no mlp = 'relu2' or logit_softcap = 30.0, this model" \
+    odd/latest/config.json || fail "the note doesn't name all"
+expect 6 "$PLIMSOLL" export odd --out=odd.gguf
+says "mlp = 'relu2' or logit_softcap = 30\.0, this model has: "
 expect 0 "$PLIMSOLL" inspect odd/latest/model.safetensors
 says 'mlp\.up_proj\.weight'
 says_not 'gate'
 expect 0 "${train[@]}" --out_dir=mixed --position=rope --qk_norm=True \
     --max_iters=2
-says "family gpt2 has no position = 'rope'"
+says "family gpt2 has no position = 'rope' or qk_norm = True: only"
 expect 0 "$PLIMSOLL" inspect mixed
 says 'transformer\.h\.0\.attn\.q_norm\.weight'
 

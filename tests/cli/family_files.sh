@@ -99,6 +99,6 @@ expect 0 "${train[@]}" --architecture=llama --mlp=relu2 --out_dir=alone \
     --max_iters=1
 grep -q '"model_type": "plimsoll_gpt"' alone/latest/config.json
 expect 6 "$PLIMSOLL" export alone --out=none.gguf
-says "has mlp = 'relu2', which Llama doesn't have"
+says "a Llama has no mlp = 'relu2', this model has"
 expect 0 "$PLIMSOLL" export alone --format=hf --out=alone-share
 same alone/latest alone-share

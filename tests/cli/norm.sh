@@ -57,7 +57,7 @@ expect 0 "${train[@]}" --init_from=folder --out_dir=again --max_iters=0
 cmp out/latest/model.safetensors again/latest/model.safetensors
 for name in model.gguf model.bin; do
     expect 6 "$PLIMSOLL" export out --out=$name
-    says "has norm = 'rmsnorm', which GPT-2 doesn't have"
+    says "a GPT-2 has no norm = 'rmsnorm', this model has"
     says 'format=hf writes a folder'
     [ ! -e $name ] || fail "$name of what can't be"
 done

@@ -18,6 +18,17 @@ alone() {
         fail "$1 has control characters"
 }
 
+# bits per byte of a run's best evaluation, or its last
+bits() {
+    python3 - "$@" <<'PY'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1] + "/metrics.jsonl")]
+evals = [line for line in lines if "val_loss" in line]
+best = min(evals, key=lambda line: line["val_loss"])
+print("%.4f" % (best if sys.argv[2] == "best" else evals[-1])["val_bpb"])
+PY
+}
+
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
 run=(--dataset=cats "${tiny[@]}" --device=cpu --sample_interval=10
@@ -67,6 +78,13 @@ for key in out_dir seed learning_rate sample_prompts; do
     grep -q ">$key</th>" keys || fail "$key is not among what differs"
 done
 ! grep -q '>n_layer<' keys || fail "n_layer doesn't differ"
+sed '/<svg/,$d' two.html >results
+for which in best last; do
+    grep -q ">bits per byte of the $which</th>" results ||
+        fail "no bits per byte of the $which in the table of runs"
+done
+bits plain best >want
+grep -q ">$(cat want)</td>" results || fail "not $(cat want) in the table"
 
 # ---- Markdown ----
 
@@ -80,6 +98,18 @@ done
 ! LC_ALL=C grep -q "$(printf '\033')" runs.md || fail "an escape in runs.md"
 expect 0 "$PLIMSOLL" report plain --format=md --out=-
 says '^\| best validation loss \|'
+says_not 'last bits'
+
+# a run whose last evaluation isn't its best: each loss has its own bits
+mkdir -p worse
+cp plain/metrics.jsonl worse/
+echo '{"step": 21, "train_loss": 9, "val_loss": 9, "train_error": 0.1,' \
+    '"val_error": 0.1, "val_bpb": 8.5}' >>worse/metrics.jsonl
+expect 0 "$PLIMSOLL" report worse --format=md --out=-
+says "^\\| bits per byte of the best \\| $(bits plain best) \\|$"
+says '^\| iteration of the best \|'
+says '^\| last validation loss \| 9.0000'
+says '^\| bits per byte of the last \| 8.5000 \|$'
 says_not 'svg'
 
 # ---- what isn't ours stays ----

@@ -140,7 +140,17 @@ for line in evals:
     assert abs(line["val_loss"] / math.log(2) - line["val_bpb"]) < 1e-6, line
 state = json.load(open(sys.argv[1] + "/latest/state.json"))
 assert float("%.9g" % state["val_bpb"]) == evals[-1]["val_bpb"], state
+best = min(evals, key=lambda line: line["val_loss"])
+assert float("%.9g" % state["best_val_loss"]) == best["val_loss"], state
+assert float("%.9g" % state["best_val_bpb"]) == best["val_bpb"], state
 PY
+expect 0 "$PLIMSOLL" inspect bytes
+with_bits='[0-9.]+ \(val bpb [0-9.]+\)'
+says "best val loss $with_bits, here $with_bits$"
+expect 0 "$PLIMSOLL" inspect bytes --json
+says '"best_val_loss": [0-9.]+'
+says '"best_val_bpb": [0-9.]+'
+says '"val_loss": [0-9.]+'
 expect 0 "$PLIMSOLL" eval bytes
 says '^step 40: .*, val bpb [0-9.]+ \('
 

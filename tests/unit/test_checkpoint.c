@@ -6,6 +6,7 @@
 #include "train/trainer.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -31,6 +32,7 @@ static void weights_and_moments_come_back_bit_for_bit(void **state)
     tiny_run_train(&run, 3);
     unsigned long long before = tiny_run_hash(&run);
     run.session.run.best_val_loss = 3.0000000000000004;
+    run.session.run.best_val_bpb = 1.0000000000000002;
     save(&run);
     tiny_run_close(&run);
     tiny_run_set(&run, "--init_from=resume");
@@ -38,6 +40,47 @@ static void weights_and_moments_come_back_bit_for_bit(void **state)
     assert_true(tiny_run_hash(&run) == before);
     assert_int_equal(run.session.run.step, 3);
     assert_true(run.session.run.best_val_loss == 3.0000000000000004);
+    assert_true(run.session.run.best_val_bpb == 1.0000000000000002);
+    tiny_run_remove(&run);
+}
+
+/* What the state says of bits per byte, if an earlier version wrote it: one
+ * that had no entry for those of the best evaluation. */
+static double best_bits_of_old(json_t *root, double val_loss)
+{
+    pl_checkpoint_state old;
+    pl_error err = { 0 };
+    json_object_set_new(root, "val_loss", json_real(val_loss));
+    char *text = json_dumps(root, 0);
+    assert_non_null(text);
+    if (pl_checkpoint_parse_state(&old, text, strlen(text), "old", &err))
+        fail_msg("%s", err.text);
+    free(text);
+    assert_true(old.best_val_loss == 3.5 && old.val_bpb == 1.25);
+    return old.best_val_bpb;
+}
+
+static void a_state_without_the_best_ones_bits_is_read(void **state)
+{
+    (void)state;
+    tiny_run run;
+    json_error_t trouble;
+    tiny_run_make(&run);
+    tiny_run_open(&run);
+    tiny_run_train(&run, 1);
+    run.session.run.best_val_loss = 3.5;
+    run.session.run.best_val_bpb = 1.5;
+    run.session.run.val_bpb = 1.25;
+    save(&run);
+    json_t *root = json_load_file(
+        scratch_path(&run.folder, "out/latest/state.json"), 0, &trouble);
+    assert_non_null(root);
+    assert_true(json_real_value(json_object_get(root, "best_val_bpb")) == 1.5);
+    assert_int_equal(json_object_del(root, "best_val_bpb"), 0);
+    assert_true(isinf(best_bits_of_old(root, 3.75)));
+    /* it was the best itself */
+    assert_true(best_bits_of_old(root, 3.5) == 1.25);
+    json_decref(root);
     tiny_run_remove(&run);
 }
 
@@ -517,6 +560,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_and_moments_come_back_bit_for_bit),
+        cmocka_unit_test(a_state_without_the_best_ones_bits_is_read),
         cmocka_unit_test(other_families_come_back_bit_for_bit),
         cmocka_unit_test(the_model_has_every_tensor_of_a_gpt2),
         cmocka_unit_test(the_json_files_say_what_the_model_is),

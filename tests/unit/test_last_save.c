@@ -4,6 +4,7 @@
 #include "support/tiny_run.h"
 #include "train/trainer.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -137,6 +138,9 @@ static void a_stop_before_an_evaluation_changes_no_checkpoint(void **state)
                                 got = state_of(&run, folder);
             assert_memory_equal(&got.val_loss, &want.val_loss, sizeof(double));
             assert_memory_equal(&got.best_val_loss, &want.best_val_loss,
+                                sizeof(double));
+            assert_true(want.best_val_bpb > 0.0 && isfinite(want.best_val_bpb));
+            assert_memory_equal(&got.best_val_bpb, &want.best_val_bpb,
                                 sizeof(double));
         }
         char target[2][PL_PATH_BYTES];

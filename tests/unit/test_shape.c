@@ -309,8 +309,66 @@ static void a_gpt2_with_other_parts_is_named(void **state)
     cfg.mlp = PL_MLP_WORD_RELU2;
     make();
     assert_int_equal(notes, 1);
-    assert_contains(note, "family gpt2 has no mlp = 'relu2'");
+    assert_contains(note, "family gpt2 has no mlp = 'relu2': only");
     assert_int_equal(shape.F, 4 * 768);
+}
+
+/* In one sentence, heads that are as wide as they like among them. */
+static void all_that_belongs_to_no_family_is_named(void **state)
+{
+    (void)state;
+    const pl_value llama = pl_value_text("llama");
+    const pl_config_origin origin = { PL_FROM_COMMAND_LINE, NULL, 0, 0 };
+    cfg.mlp = PL_MLP_WORD_RELU2;
+    cfg.logit_softcap = 30.0;
+    make();
+    assert_int_equal(notes, 1);
+    assert_contains(note, "family gpt2 has no mlp = 'relu2' or logit_softcap "
+                          "= 30.0: only Plimsoll loads this one");
+    cfg.qk_norm = true;
+    cfg.head_dim = 40;
+    notes = 0;
+    make();
+    assert_int_equal(notes, 1);
+    assert_contains(note,
+                    "family gpt2 has no mlp = 'relu2', qk_norm = True, "
+                    "logit_softcap = 30.0 or head_dim = 40 (n_embd 768, n_head "
+                    "12): only Plimsoll loads this one");
+    /* whose files say how wide heads are, but n_head must divide n_embd */
+    cfg = pl_config_make_default();
+    assert_int_equal(
+        pl_config_set(&cfg, PL_KEY_architecture, &llama, origin, NULL, &err),
+        PL_OK);
+    cfg.head_dim = 40;
+    notes = 0;
+    make();
+    assert_int_equal(notes, 0);
+    cfg.n_embd = 770;
+    notes = 0;
+    make();
+    assert_int_equal(notes, 1);
+    assert_contains(note, "family llama has no head_dim = 40 (n_embd 770, "
+                          "n_head 12): only");
+}
+
+static void there_is_room_to_name_everything(void **state)
+{
+    (void)state;
+    char text[PL_SHAPE_STRANGERS_BYTES];
+    pl_shape_field fields[PL_SHAPE_FIELDS];
+    make();
+    shape.D = shape.A = (size_t)1 << 27;
+    shape.KV = shape.F = (size_t)1 << 27;
+    shape.norm = PL_NORM_RMS;
+    shape.position = PL_POSITION_ROTARY;
+    shape.mlp = PL_MLP_SWIGLU;
+    shape.qk_norm = PL_QK_NORM_RMS;
+    shape.logit_softcap = 1.2345678901234567e-5;
+    assert_int_equal(pl_shape_strangers(&shape, fields), 8);
+    assert_int_equal(fields[7], PL_SHAPE_D);
+    pl_shape_strangers_text(&shape, text);
+    assert_contains(text, "norm = 'rmsnorm', n_kv_head = 134217728, ");
+    assert_contains(text, " or head_dim = 134217728 (n_embd 768, n_head 12)");
 }
 
 static void odd_heads_can_t_be_rotated(void **state)
@@ -387,6 +445,8 @@ int main(void)
         TEST(what_gpt2_can_t_say_is_named),
         TEST(a_family_s_own_models_are_no_strangers),
         TEST(a_gpt2_with_other_parts_is_named),
+        TEST(all_that_belongs_to_no_family_is_named),
+        TEST(there_is_room_to_name_everything),
         TEST(odd_heads_can_t_be_rotated),
         TEST(the_mlp_s_width_follows_a_rule),
         TEST(dimensions_are_those_of_the_shape),

@@ -220,7 +220,8 @@ let told = null;
 function tellNews(run) {
   const last = run.evals[run.evals.length - 1];
   const news = phaseOf(run) + (last ? ", step " + last.step +
-    ": validation loss " + loss(last.val) : "");
+    ": validation loss " + loss(last.val) + (isNumber(last.bpb) ? ", " +
+      loss(last.bpb) + " bits per byte" : "") : "");
   const still = ["training", "evaluating", "saving", "sampling"];
   const quiet = still.includes(phaseOf(run)) ?
     news.slice(phaseOf(run).length) : news;

@@ -26,6 +26,18 @@ function tile(name, value, note) {
     el("dd", {}, value, note ? el("small", {}, note) : null));
 }
 
+// The evaluation with the lowest validation loss; null: there is none.
+function bestOf(run) {
+  return run.evals.reduce((low, one) =>
+    isNumber(one.val) && !(low && low.val <= one.val) ? one : low, null);
+}
+
+// Behind a validation loss: bits per byte of the same evaluation, its step.
+function bitsAt(one) {
+  return (isNumber(one.bpb) ? loss(one.bpb) + " bits per byte " : "") +
+    "at step " + whole(one.step);
+}
+
 // ---- now ----
 
 export function drawNow(section, run) {
@@ -74,8 +86,7 @@ function progressBar(run, steps, most, progress) {
 function tiles(run, progress) {
   const u = run.updates;
   const last = run.evals[run.evals.length - 1];
-  const best = run.evals.reduce((low, one) =>
-    isNumber(one.val) && !(low && low.val <= one.val) ? one : low, null);
+  const best = bestOf(run);
   const tokens = run.plan ? run.plan.update_tokens : NaN;
   const speed = run.state.running && progress.tokens_per_second > 0 ?
     progress.tokens_per_second : tokens / (lastOf(u.ms) / 1000);
@@ -85,11 +96,9 @@ function tiles(run, progress) {
   return [
     tile("loss", loss(lastOf(u.loss)), "update " + whole(lastOf(u.step))),
     tile("validation loss", last ? loss(last.val) : "–", last ? "± " +
-      loss(last.valError) + " at " + whole(last.step) : "none yet"),
-    tile("best", best ? loss(best.val) : "–", best ? "at step " +
-      whole(best.step) : ""),
-    ...(last && isNumber(last.bpb) ? [tile("bits per byte", loss(last.bpb),
-      "of the validation data")] : []),
+      loss(last.valError) + ", " + bitsAt(last) : "none yet"),
+    tile("best validation loss", best ? loss(best.val) : "–",
+      best ? bitsAt(best) : ""),
     tile("tokens/s", count(speed), count(run.tokensOf(lastOf(u.step) + 1)) +
       " so far"),
     tile("share of the peak", percent(progress.mfu),
@@ -222,10 +231,11 @@ export function drawDiffer(section, runs) {
 }
 
 function results(runs) {
-  const best = runs.map((run) => run.evals.map((one) => one.val)
-    .filter(isNumber).reduce((a, b) => Math.min(a, b), Infinity));
+  const best = runs.map((run) => bestOf(run) || {});
   return [
-    ["best validation loss", best.map((value) => loss(value))],
+    ["best validation loss", best.map((one) => loss(one.val))],
+    ...(best.some((one) => isNumber(one.bpb)) ? [["bits per byte of the best",
+      best.map((one) => loss(one.bpb))]] : []),
     ["last loss", runs.map((run) => loss(lastOf(run.updates.loss)))],
     ["updates", runs.map((run) => whole(lastOf(run.updates.step) + 1))],
     ["training time", runs.map((run) => duration(lastOf(run.updates.time)))],
