@@ -24,9 +24,9 @@ PY
 
 # dtype; by fused multiply-adds, as every set but one has them; by `base`
 known='
-float32 ? ?
-bfloat16 ? ?
-float16 ? ?
+float32 b824fde23e01104da05d35e30717c359 0896746acc92394d09d6d44c5319566a
+bfloat16 08ed47c067921c5babd302dfcd1e820f 517854f556f958d3c7ee1691262593c5
+float16 409ec527614e3496a864c77c7416fb6c 9df415b159a06285ad14b738acee7a15
 '
 # check DTYPE: by the set that is allowed
 check() {
