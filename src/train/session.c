@@ -43,16 +43,14 @@ static pl_status take_room(pl_session *session, pl_error *err)
 {
     pl_run *run = &session->run;
     const pl_gpt_layout *layout = &run->gpt.layout;
-    const size_t ranks = pl_gpt_ranks(layout),
-                 sequences = pl_run_plan_eval_sequences(run->config),
-                 each = (sequences + ranks - 1) / ranks;
+    _Static_assert(sizeof *session->evaluated == PL_RUN_PLAN_EVALUATED_BYTES,
+                   "what plans count");
     pl_status status = pl_heap_take(run->heap, &session->evaluated,
-                                    ranks > 1 ? each * ranks
-                                              : layout->eval_micro,
+                                    pl_run_plan_evaluated(layout),
                                     sizeof *session->evaluated, err);
-    if (!status && ranks > 1)
+    if (!status && pl_gpt_ranks(layout) > 1)
         status = pl_heap_take(run->heap, &session->losses,
-                              layout->batch * layout->batches * ranks,
+                              pl_run_plan_losses(layout),
                               sizeof *session->losses, err);
     return status;
 }
