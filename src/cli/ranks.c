@@ -49,6 +49,22 @@ static pl_status find_library(char path[PL_PATH_BYTES], pl_error *err)
                    "libopenmpi-dev), and build again");
 }
 
+/* An MPI that doesn't know this launcher says that it is alone, and all of them
+ * would train the same run in the same folder. */
+static pl_status check_count(const pl_comm *comm, int started, pl_error *err)
+{
+    const int ranks = pl_comm_ranks(comm);
+    if (ranks >= started)
+        return PL_OK;
+    return pl_fail(err, PL_E_RANKS,
+                   "the launcher has started %d processes, and %s finds %d of "
+                   "them: the two don't know each other. Start with that MPI's "
+                   "own mpirun, or under srun with the --mpi that it knows "
+                   "(--mpi=pmix or --mpi=pmi2; srun --mpi=list says what there "
+                   "is), or build again with the launcher's MPI",
+                   started, pl_comm_engine_name(comm), ranks);
+}
+
 pl_status pl_cli_ranks_open(pl_comm **comm, const pl_config *config,
                             pl_heap *heap, pl_error *err)
 {
@@ -56,13 +72,14 @@ pl_status pl_cli_ranks_open(pl_comm **comm, const pl_config *config,
     static const double start = 5.0;
     char path[PL_PATH_BYTES];
     *comm = NULL;
-    if (pl_comm_started(variable) < 2)
+    const int started = pl_comm_started(variable);
+    if (started < 2)
         return PL_OK;
     pl_status status = find_library(path, err);
     if (!status)
         status = pl_comm_open(comm, path, start * config->comm_timeout, heap,
                               err);
-    return status;
+    return status ? status : check_count(*comm, started, err);
 }
 
 /* ---- one run ---- */
@@ -290,8 +307,8 @@ void pl_cli_ranks_say_plans(const pl_session *session)
 void pl_cli_ranks_say_work(const pl_session *session)
 {
     const pl_ranks_work *work = &session->ranks.work;
-    if (work->updates == 0)
-        return;
+    if (work->updates == 0 || work->sent == 0 || work->least == 0)
+        return; /* nobody to send to */
     const double updates = (double)work->updates,
                  sent = (double)work->sent / updates,
                  least = (double)work->least;

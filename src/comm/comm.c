@@ -63,7 +63,7 @@ int pl_comm_started(const char *(*variable)(const char *name))
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = variable(names[i]);
         const long count = text ? strtol(text, NULL, 10) : 0;
-        if (count > 1)
+        if (count > 0) /* a launcher within a launcher: the first is nearer */
             return count < 1 << 20 ? (int)count : 1 << 20;
     }
     return 1;
