@@ -19,6 +19,7 @@
 #include "train/workers.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { STAGE_FLOATS = PL_RUN_STAGE_BYTES / sizeof(float) };
 
@@ -420,6 +421,7 @@ typedef struct place {
     uint64_t step, skipped, newest; /* checkpoint, for when the next is due */
     double best_val_loss, val_loss, val_bpb;
     pl_scaler scaler;
+    char out_dir[PL_PATH_BYTES]; /* rank 0's: others only name it */
 } place;
 
 static pl_status share_place(pl_session *session, pl_error *err)
@@ -432,10 +434,14 @@ static pl_status share_place(pl_session *session, pl_error *err)
                 .val_loss = run->val_loss,
                 .val_bpb = run->val_bpb,
                 .scaler = run->scaler };
+    snprintf(p.out_dir, sizeof p.out_dir, "%s",
+             run->outdir.path ? run->outdir.path : "");
     pl_status status = pl_comm_broadcast(session->ranks.comm, &p, sizeof p,
                                          err);
-    if (status)
+    if (status || run->rank == 0)
         return status;
+    snprintf(run->outdir.moved, sizeof run->outdir.moved, "%s", p.out_dir);
+    run->outdir.path = run->outdir.moved;
     run->step = p.step;
     run->skipped = p.skipped;
     run->outdir.newest = p.newest;
