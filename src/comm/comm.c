@@ -198,6 +198,13 @@ size_t pl_comm_memory_bytes(const pl_comm *comm)
     return comm->memory;
 }
 
+/* Open MPI 4.1 was seen with 7.8 to 8.2 MB, on 2 to 16 ranks. */
+size_t pl_comm_usual_bytes(size_t ranks)
+{
+    enum { FIXED_BYTES = 10 * 1024 * 1024, RANK_BYTES = 16 * 1024 };
+    return FIXED_BYTES + ranks * RANK_BYTES + ROOM_BYTES;
+}
+
 int pl_comm_was_told(const pl_comm *comm)
 {
     return comm->has_ended;
