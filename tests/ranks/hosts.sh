@@ -104,7 +104,7 @@ try_bits() {
         --out_dir=no --max_iters=12
     [ ! -e "$host_dir/h0/no/latest" ] || fail "a checkpoint after a refusal"
     enter h2 cp "$TMP_DIR/data/cats/val.bin" data/cats/val.bin
-    echo "four hosts, two and one: the checkpoint of one process, and its losses"
+    echo "hosts by 4, 2 and 1: the checkpoint of one process, its losses"
 }
 
 # ---- links ----
