@@ -261,6 +261,18 @@ pl_status pl_machine_take_off(pl_machine *machine, size_t bytes,
     return PL_OK;
 }
 
+void pl_machine_give_back(pl_machine *machine, size_t bytes)
+{
+    const int apart = machine->device.memory.spaces == PL_SPACES_APART;
+    size_t *budget = apart ? &machine->host_budget_bytes
+                           : &machine->budget_bytes;
+    if (*budget == SIZE_MAX)
+        return;
+    *budget += bytes;
+    if (!apart && machine->stated_bytes != SIZE_MAX)
+        machine->stated_bytes += bytes;
+}
+
 pl_load pl_machine_load(const pl_machine *machine)
 {
     return machine->read_load ? machine->read_load() : pl_load_read();

@@ -51,7 +51,9 @@ typedef struct pl_machine {
     double similar_trust;     /* in the rates for any width that are there */
     size_t ranks, rank;       /* processes that share the run, and which this
                                * is; 0: there is one */
-    pl_comm *comm; /* between them, where they are there; else NULL */
+    size_t engine_bytes; /* off the budget already, for what lets them talk,
+                          * where they are only planned */
+    pl_comm *comm;       /* between them, where they are there; else NULL */
     pl_load_reader *read_load; /* NULL: this machine's */
 } pl_machine;
 
@@ -84,6 +86,9 @@ void pl_machine_add_held(pl_machine *machine, uint64_t bytes);
  * `what` names. PL_E_MEMORY where nothing is left. */
 PL_MUST_CHECK pl_status pl_machine_take_off(pl_machine *machine, size_t bytes,
                                             const char *what, pl_error *err);
+
+/* And so many more again, without them. */
+void pl_machine_give_back(pl_machine *machine, size_t bytes);
 
 /* What a look at the ops begins and ends with. */
 pl_load pl_machine_load(const pl_machine *machine);

@@ -92,6 +92,7 @@ static pl_status plan_one_machine(planning *p)
     pl_heap heap = pl_heap_make((size_t)1 << 30);
     machine.ranks = 0;
     machine.rank = 0;
+    pl_machine_give_back(&machine, machine.engine_bytes);
     pl_status status = pl_run_plan_make(&plan, p->config, &machine,
                                         p->vocab_size, &quiet, &heap, p->err);
     if (!status) {

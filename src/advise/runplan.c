@@ -22,16 +22,30 @@ enum {
 /* Of tables that are only looked at. */
 static const size_t HEAP_BYTES = (size_t)1 << 30;
 
+size_t pl_run_plan_losses(const pl_gpt_layout *layout)
+{
+    return pl_gpt_ranks(layout) * layout->batch * layout->batches;
+}
+
+/* All of them lie beside each other: each has as many, the last ones fewer. */
+size_t pl_run_plan_evaluated(const pl_gpt_layout *layout)
+{
+    const size_t ranks = pl_gpt_ranks(layout);
+    if (ranks < 2)
+        return layout->eval_micro;
+    return (layout->eval_sequences + ranks - 1) / ranks * ranks;
+}
+
 /* Of processes that share a run: messages on their way (train/ranks.h), the
- * thread that moves them, and a loss of each sequence of an update. */
+ * thread that moves them, a loss of each sequence of an update, and what is
+ * found of each sequence of an evaluation. */
 static size_t ranks_bytes(const pl_gpt_layout *layout)
 {
     enum { MESSAGES_BYTES = 4 * 1024 * 1024 + PL_THREAD_STACK_BYTES };
-    const size_t ranks = pl_gpt_ranks(layout);
-    if (ranks < 2)
+    if (pl_gpt_ranks(layout) < 2)
         return 0;
-    return MESSAGES_BYTES +
-           ranks * layout->batch * layout->batches * sizeof(double);
+    return MESSAGES_BYTES + pl_run_plan_losses(layout) * sizeof(double) +
+           pl_run_plan_evaluated(layout) * PL_RUN_PLAN_EVALUATED_BYTES;
 }
 
 size_t pl_run_plan_reserve(const pl_shape *shape, const pl_gpt_layout *layout,
@@ -249,6 +263,7 @@ pl_status pl_run_plan_base(pl_gpt_layout *base, const pl_shape *shape,
 {
     pl_status status = pl_gpt_layout_make(base, shape, config,
                                           PL_PURPOSE_TRAINING, heap, err);
+    base->eval_sequences = pl_run_plan_eval_sequences(config);
     return status ? status : share(base, machine, err);
 }
 

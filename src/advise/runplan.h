@@ -95,6 +95,13 @@ pl_run_plan_sum pl_run_plan_sum_text(const pl_gpt_layout *layout,
                                      size_t arena_bytes, size_t reserve_bytes,
                                      uint64_t files_bytes);
 
+/* What a process keeps in the host's memory, elements of it: the loss of each
+ * sequence of an update, where several share it; and what is found of the
+ * sequences of a round of an evaluation, or where several share it, of all. */
+enum { PL_RUN_PLAN_EVALUATED_BYTES = 24 };
+size_t pl_run_plan_losses(const pl_gpt_layout *layout);
+size_t pl_run_plan_evaluated(const pl_gpt_layout *layout);
+
 /* The sequences of one evaluation of one split, and its seconds. */
 size_t pl_run_plan_eval_sequences(const pl_config *config);
 double pl_run_plan_eval_seconds(const pl_gpt *gpt, const pl_rates *rates,

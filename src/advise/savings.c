@@ -26,15 +26,16 @@ static pl_status add(pricing *p, pl_key key, const char *value,
                    *now = pl_machine_rates_in(p->machine,
                                               plan->gpt.layout.dtype);
     pl_machine_files files;
+    pl_gpt_layout own = *layout;
     pl_gpt gpt;
+    own.eval_sequences = sequences;
     pl_status status = pl_gpt_make(&gpt, shape, layout, &heap, p->err);
     if (!status)
         status = pl_run_plan_files(&files, p->machine, p->config, shape, layout,
                                    p->err);
     if (!status && p->count < PL_MAX_SAVINGS) {
         pl_saving *fix = &p->fixes[p->count++];
-        size_t total = pl_run_plan_total(shape, layout,
-                                         gpt.placement.arena_bytes,
+        size_t total = pl_run_plan_total(shape, &own, gpt.placement.arena_bytes,
                                          plan->tables_bytes, files.bytes);
         *fix = (pl_saving){
             .saved_bytes = (int64_t)plan->total_bytes - (int64_t)total,

@@ -486,7 +486,8 @@ static pl_status make(plan *p, pl_config *config, pl_heap *heap, pl_error *err)
     if (!status)
         status = pl_cli_machine(&p->machine, PL_MACHINE_PLAN, config, heap,
                                 err);
-    p->machine.ranks = p->ranks.ranks;
+    if (!status)
+        status = pl_plan_ranks_machine(&p->ranks, &p->machine, err);
     if (!status && !config->eval_only)
         status = pl_cli_minutes(config, &p->machine, NULL, heap, err);
     if (status)

@@ -135,7 +135,7 @@ static void close_notes(pl_status status)
 
 /* The processes that share the run, if a launcher has started several. */
 static pl_comm *comm;
-static const char *begun_in; /* the out_dir of a run that has begun */
+static pl_cli_ranks_end end;
 
 /* One of the processes that rank 0 speaks for. */
 static pl_status run_silently(pl_session *session, pl_error *err)
@@ -224,9 +224,11 @@ static pl_status train_alone(const pl_cli_args *args, pl_config *config,
                                        &pl_term_log, heap, err);
     if (!status && comm)
         pl_comm_set_timeout(comm, config->comm_timeout);
-    if (!status)
-        begun_in = config->out_dir;
-    return status ? status : run_session(&session, err);
+    if (status)
+        return status;
+    status = run_session(&session, err);
+    end = pl_cli_ranks_end_of(&session);
+    return status;
 }
 
 enum { FLAG_RESUME = 1, FLAG_LIVE = 2, LIVE_AT = 1 };
@@ -333,7 +335,7 @@ static pl_status run_train(pl_cli_args *args, pl_heap *heap, pl_error *err)
     if (!status)
         status = is_first() ? run_first(args, heap, err)
                             : train(args, &args->config, heap, err);
-    pl_cli_ranks_close(comm, begun_in, status, err);
+    pl_cli_ranks_close(comm, &end, status, err);
     return status;
 }
 

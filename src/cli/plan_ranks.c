@@ -2,6 +2,7 @@
 #include "cli/plan_ranks.h"
 #include "cli/rank_table.h"
 #include "cli/term.h"
+#include "comm/comm.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,13 +50,22 @@ pl_status pl_plan_ranks_read(pl_plan_ranks *ranks, const pl_cli_args *args,
     return pl_network_parse(&ranks->network, network ? network : "", err);
 }
 
+pl_status pl_plan_ranks_machine(const pl_plan_ranks *ranks, pl_machine *machine,
+                                pl_error *err)
+{
+    machine->ranks = ranks->ranks;
+    if (ranks->ranks < 2)
+        return PL_OK;
+    machine->engine_bytes = pl_comm_usual_bytes(ranks->ranks);
+    return pl_machine_take_off(machine, machine->engine_bytes, "MPI", err);
+}
+
 pl_status pl_plan_ranks_make(pl_plan_ranks *ranks, const pl_config *config,
                              pl_machine *machine, size_t vocab_size,
                              pl_heap *heap, pl_error *err)
 {
     if (ranks->ranks == 0)
         return PL_OK;
-    machine->ranks = ranks->ranks;
     machine->rank = 0;
     pl_status status = pl_rank_plans_make(&ranks->plans, config, machine,
                                           vocab_size, heap, err);
@@ -132,6 +142,10 @@ void pl_plan_ranks_print(const pl_plan_ranks *r)
         return;
     printf("\n");
     pl_rank_table_print(r->plans.each, r->ranks, &r->plans.one);
+    if (r->ranks > 1)
+        printf("and MPI, off the budget of each: %s, as Open MPI takes; what "
+               "another takes is seen when a run begins\n",
+               pl_units_bytes(pl_comm_usual_bytes(r->ranks)).text);
     printf("\n");
     print_network(r);
     printf("%supdate%s      %s on each rank: %s computing, %s waiting (%.1f "
@@ -197,6 +211,8 @@ void pl_plan_ranks_put(const pl_plan_ranks *r, pl_json_text *j)
     put_bytes(j, "smallest", &r->plans.each[range->smallest], &range->smallest);
     put_bytes(j, "all", &range->all, NULL);
     put_bytes(j, "one_machine", &r->plans.one, NULL);
+    if (r->ranks > 1)
+        pl_json_text_whole(j, "engine_bytes", pl_comm_usual_bytes(r->ranks));
     pl_json_text_real(j, "update_seconds", r->times.update);
     pl_json_text_real(j, "compute_seconds", r->times.compute);
     pl_json_text_real(j, "waiting_seconds", r->times.waiting);

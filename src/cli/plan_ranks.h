@@ -26,6 +26,11 @@ PL_MUST_CHECK pl_status pl_plan_ranks_read(pl_plan_ranks *ranks,
                                            const pl_cli_args *args,
                                            unsigned flag, pl_error *err);
 
+/* What each of them has: this machine, less what lets them talk. */
+PL_MUST_CHECK pl_status pl_plan_ranks_machine(const pl_plan_ranks *ranks,
+                                              pl_machine *machine,
+                                              pl_error *err);
+
 /* Plans all of them. The machine's rank becomes the one that takes most. */
 PL_MUST_CHECK pl_status pl_plan_ranks_make(pl_plan_ranks *ranks,
                                            const pl_config *config,

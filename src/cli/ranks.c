@@ -49,6 +49,22 @@ static pl_status find_library(char path[PL_PATH_BYTES], pl_error *err)
                    "libopenmpi-dev), and build again");
 }
 
+/* An MPI that doesn't know this launcher says that it is alone, and all of them
+ * would train the same run in the same folder. */
+static pl_status check_count(const pl_comm *comm, int started, pl_error *err)
+{
+    const int ranks = pl_comm_ranks(comm);
+    if (ranks >= started)
+        return PL_OK;
+    return pl_fail(err, PL_E_RANKS,
+                   "the launcher has started %d processes, and %s finds %d of "
+                   "them: the two don't know each other. Start with that MPI's "
+                   "own mpirun, or under srun with the --mpi that it knows "
+                   "(--mpi=pmix or --mpi=pmi2; srun --mpi=list says what there "
+                   "is), or build again with the launcher's MPI",
+                   started, pl_comm_engine_name(comm), ranks);
+}
+
 pl_status pl_cli_ranks_open(pl_comm **comm, const pl_config *config,
                             pl_heap *heap, pl_error *err)
 {
@@ -56,13 +72,14 @@ pl_status pl_cli_ranks_open(pl_comm **comm, const pl_config *config,
     static const double start = 5.0;
     char path[PL_PATH_BYTES];
     *comm = NULL;
-    if (pl_comm_started(variable) < 2)
+    const int started = pl_comm_started(variable);
+    if (started < 2)
         return PL_OK;
     pl_status status = find_library(path, err);
     if (!status)
         status = pl_comm_open(comm, path, start * config->comm_timeout, heap,
                               err);
-    return status;
+    return status ? status : check_count(*comm, started, err);
 }
 
 /* ---- one run ---- */
@@ -281,8 +298,8 @@ void pl_cli_ranks_say_plans(const pl_session *session)
                   pl_units_bytes(large->arena + large->reserve).text,
                   pl_comm_rank_name(comm, (int)most).text);
     if (session->run.purpose == PL_RUN_TRAINS)
-        pl_term_print("if one of them fails: plimsoll train --resume %s, under "
-                      "the same launcher\n",
+        pl_term_print("if one of them fails after the first checkpoint: "
+                      "plimsoll train --resume %s, under the same launcher\n",
                       pl_path_quoted(session->run.outdir.path).text);
     fflush(stdout);
 }
@@ -290,8 +307,8 @@ void pl_cli_ranks_say_plans(const pl_session *session)
 void pl_cli_ranks_say_work(const pl_session *session)
 {
     const pl_ranks_work *work = &session->ranks.work;
-    if (work->updates == 0)
-        return;
+    if (work->updates == 0 || work->sent == 0 || work->least == 0)
+        return; /* nobody to send to */
     const double updates = (double)work->updates,
                  sent = (double)work->sent / updates,
                  least = (double)work->least;
@@ -305,14 +322,53 @@ void pl_cli_ranks_say_work(const pl_session *session)
 
 /* ---- the end ---- */
 
-/* Who found out says it, and rank 0; the others would only repeat it. */
-static void say_end(const pl_comm *comm, const char *out_dir,
+pl_cli_ranks_end pl_cli_ranks_end_of(const pl_session *session)
+{
+    const pl_run *run = &session->run;
+    pl_cli_ranks_end end = { .has_begun = 1,
+                             .is_alike = session->fails_alike,
+                             .purpose = run->purpose,
+                             .newest = run->outdir.newest };
+    snprintf(end.out_dir, sizeof end.out_dir, "%s",
+             run->outdir.path ? run->outdir.path : "");
+    return end;
+}
+
+static void say_how_to_go_on(const pl_cli_ranks_end *end, pl_status status)
+{
+    const pl_log *log = &pl_term_log;
+    if (!end->has_begun)
+        pl_log_say(log, PL_LOG_NOTE,
+                   "the run had not begun. Once this is mended, the same "
+                   "command starts it");
+    else if (end->purpose != PL_RUN_TRAINS)
+        pl_log_say(log, PL_LOG_NOTE,
+                   "the evaluation has ended on all ranks. The same command "
+                   "starts it again");
+    else if (status == PL_E_CONFIG) /* it has diverged, and would again */
+        pl_log_say(log, PL_LOG_NOTE, "the run has ended on all ranks");
+    else if (end->newest == PL_OUTDIR_NO_STEP)
+        pl_log_say(log, PL_LOG_NOTE,
+                   "the run has ended on all ranks. No checkpoint had been "
+                   "written yet: the same command starts it");
+    else
+        pl_log_say(log, PL_LOG_NOTE,
+                   "the run has ended on all ranks. To go on from its newest "
+                   "checkpoint: plimsoll train --resume %s, under the same "
+                   "launcher",
+                   pl_path_quoted(end->out_dir).text);
+}
+
+/* Who found out says it, and the first one that is left, which says how to go
+ * on, too; the others would only repeat it. */
+static void say_end(const pl_comm *comm, const pl_cli_ranks_end *end,
                     const pl_error *err)
 {
     const time_t now = (time_t)pl_clock_date();
+    const int is_first = pl_comm_is_first_left(comm);
     struct tm local;
     char date[64] = "";
-    if (pl_comm_was_told(comm) && pl_comm_rank(comm) != 0)
+    if (!is_first && (pl_comm_was_told(comm) || end->is_alike))
         return;
     if (localtime_r(&now, &local))
         strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
@@ -320,25 +376,17 @@ static void say_end(const pl_comm *comm, const char *out_dir,
     pl_term_clear();
     pl_log_say(&pl_term_log, PL_LOG_WARN, "%s, rank %d: %s", date,
                pl_comm_rank(comm), err->text);
-    if (out_dir)
-        pl_log_say(&pl_term_log, PL_LOG_NOTE,
-                   "the run has ended on all ranks. To go on from its newest "
-                   "checkpoint: plimsoll train --resume %s, under the same "
-                   "launcher",
-                   pl_path_quoted(out_dir).text);
-    else
-        pl_log_say(&pl_term_log, PL_LOG_NOTE,
-                   "the run had not begun. Once this is mended, the same "
-                   "command starts it");
+    if (is_first)
+        say_how_to_go_on(end, err->status);
 }
 
-void pl_cli_ranks_close(pl_comm *comm, const char *out_dir, pl_status status,
-                        const pl_error *err)
+void pl_cli_ranks_close(pl_comm *comm, const pl_cli_ranks_end *end,
+                        pl_status status, const pl_error *err)
 {
     if (!comm)
         return;
     if (status && status != PL_E_STOPPED) {
-        say_end(comm, out_dir, err);
+        say_end(comm, end, err);
         pl_comm_give_up(comm, err);
     }
     pl_comm_close(comm);

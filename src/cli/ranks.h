@@ -33,9 +33,18 @@ PL_MUST_CHECK pl_status pl_cli_ranks_machine(pl_machine *machine, pl_comm *comm,
 void pl_cli_ranks_say_plans(const pl_session *session);
 void pl_cli_ranks_say_work(const pl_session *session);
 
+/* How a run has ended here: of zeros, it had not begun. */
+typedef struct pl_cli_ranks_end {
+    int has_begun, is_alike; /* it has failed on all ranks in the same way */
+    pl_run_purpose purpose;
+    uint64_t newest; /* checkpoint, or PL_OUTDIR_NO_STEP */
+    char out_dir[PL_PATH_BYTES];
+} pl_cli_ranks_end;
+pl_cli_ranks_end pl_cli_ranks_end_of(const pl_session *session);
+
 /* After it: waits for the others, or, where it has failed here, ends them, and
- * this process. `out_dir` is what a run has that has begun, or NULL. */
-void pl_cli_ranks_close(pl_comm *comm, const char *out_dir, pl_status status,
-                        const pl_error *err);
+ * this process. */
+void pl_cli_ranks_close(pl_comm *comm, const pl_cli_ranks_end *end,
+                        pl_status status, const pl_error *err);
 
 #endif

@@ -63,7 +63,7 @@ int pl_comm_started(const char *(*variable)(const char *name))
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *text = variable(names[i]);
         const long count = text ? strtol(text, NULL, 10) : 0;
-        if (count > 1)
+        if (count > 0) /* a launcher within a launcher: the first is nearer */
             return count < 1 << 20 ? (int)count : 1 << 20;
     }
     return 1;
@@ -198,9 +198,27 @@ size_t pl_comm_memory_bytes(const pl_comm *comm)
     return comm->memory;
 }
 
+/* Open MPI 4.1 was seen with 7.8 to 8.2 MB, on 2 to 16 ranks. */
+size_t pl_comm_usual_bytes(size_t ranks)
+{
+    enum { FIXED_BYTES = 10 * 1024 * 1024, RANK_BYTES = 16 * 1024 };
+    return FIXED_BYTES + ranks * RANK_BYTES + ROOM_BYTES;
+}
+
 int pl_comm_was_told(const pl_comm *comm)
 {
     return comm->has_ended;
+}
+
+/* Who is there was heard a moment ago; who is gone, not for a timeout or, where
+ * others have noticed before this one, almost. */
+int pl_comm_is_first_left(const pl_comm *comm)
+{
+    const double since = pl_clock_seconds() - 0.5 * comm->timeout;
+    for (int i = 0; i < comm->who.rank; i++)
+        if (comm->others[i].heard > since)
+            return 0;
+    return 1;
 }
 
 uint64_t pl_comm_sent_bytes(const pl_comm *comm)
@@ -232,6 +250,7 @@ pl_comm_name pl_comm_rank_name(const pl_comm *comm, int rank)
 static pl_status broken(const pl_comm *comm, int rank, const char *why,
                         pl_error *err)
 {
+    comm->others[rank].heard = -HUGE_VAL;
     return pl_fail(err, PL_E_RANKS, "the connection to %s is broken: %s",
                    pl_comm_rank_name(comm, rank).text, why);
 }
@@ -341,7 +360,9 @@ void pl_comm_give_up(pl_comm *comm, const pl_error *why)
                                        text))
                     break;
         }
-        pl_clock_sleep(patience / 4.0); /* they say it themselves, too */
+        /* the first says it, too, as soon as it looks: within a second */
+        pl_clock_sleep(pl_comm_is_first_left(comm) ? 0.25 * patience
+                                                   : 1.5 * patience);
     } else {
         pl_clock_sleep(2.0 * patience); /* who found out ends all */
     }

@@ -54,8 +54,14 @@ pl_comm_name pl_comm_rank_name(const pl_comm *comm, int rank);
 /* What the engine holds of this process's memory: what was seen when it was
  * opened, and what it may take for messages under way. */
 size_t pl_comm_memory_bytes(const pl_comm *comm);
+/* The same of an engine that nobody has opened: a little more than Open MPI
+ * holds of it. */
+size_t pl_comm_usual_bytes(size_t ranks);
 /* Whether another rank has said that the run has ended. */
 int pl_comm_was_told(const pl_comm *comm);
+/* Whether all ranks below this one are gone, as far as it is known here; rank 0
+ * is the first as long as it is there. */
+int pl_comm_is_first_left(const pl_comm *comm);
 
 /* Bytes of runs' data that were sent so far, without beats and news. */
 uint64_t pl_comm_sent_bytes(const pl_comm *comm);

@@ -57,10 +57,11 @@ typedef struct pl_gpt_layout {
     size_t train_T;       /* tokens of a training sequence; 0: shape's T */
     size_t eval_T;        /* tokens of an evaluation sequence */
     size_t eval_micro;    /* sequences evaluated at once */
-    size_t chunk_rows;    /* rows whose logits exist at once */
-    size_t mlp_rows;      /* rows whose MLP exists at once, where it isn't kept;
-                           * 0: all */
-    size_t prefill;       /* prompt tokens decoded at once */
+    size_t eval_sequences; /* of one evaluation, which ranks share; 0: none */
+    size_t chunk_rows;     /* rows whose logits exist at once */
+    size_t mlp_rows; /* rows whose MLP exists at once, where it isn't kept;
+                      * 0: all */
+    size_t prefill;  /* prompt tokens decoded at once */
     pl_gpt_cache cache;
     size_t slots;          /* serving: sequences with a cache of their own */
     size_t logit_rows;     /* and rows whose logits exist at once, `slots` at

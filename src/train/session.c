@@ -19,6 +19,7 @@
 #include "train/workers.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { STAGE_FLOATS = PL_RUN_STAGE_BYTES / sizeof(float) };
 
@@ -43,16 +44,14 @@ static pl_status take_room(pl_session *session, pl_error *err)
 {
     pl_run *run = &session->run;
     const pl_gpt_layout *layout = &run->gpt.layout;
-    const size_t ranks = pl_gpt_ranks(layout),
-                 sequences = pl_run_plan_eval_sequences(run->config),
-                 each = (sequences + ranks - 1) / ranks;
+    _Static_assert(sizeof *session->evaluated == PL_RUN_PLAN_EVALUATED_BYTES,
+                   "what plans count");
     pl_status status = pl_heap_take(run->heap, &session->evaluated,
-                                    ranks > 1 ? each * ranks
-                                              : layout->eval_micro,
+                                    pl_run_plan_evaluated(layout),
                                     sizeof *session->evaluated, err);
-    if (!status && ranks > 1)
+    if (!status && pl_gpt_ranks(layout) > 1)
         status = pl_heap_take(run->heap, &session->losses,
-                              layout->batch * layout->batches * ranks,
+                              pl_run_plan_losses(layout),
                               sizeof *session->losses, err);
     return status;
 }
@@ -422,6 +421,7 @@ typedef struct place {
     uint64_t step, skipped, newest; /* checkpoint, for when the next is due */
     double best_val_loss, best_val_bpb, val_loss, val_bpb;
     pl_scaler scaler;
+    char out_dir[PL_PATH_BYTES]; /* rank 0's: others only name it */
 } place;
 
 static pl_status share_place(pl_session *session, pl_error *err)
@@ -435,10 +435,14 @@ static pl_status share_place(pl_session *session, pl_error *err)
                 .val_loss = run->val_loss,
                 .val_bpb = run->val_bpb,
                 .scaler = run->scaler };
+    snprintf(p.out_dir, sizeof p.out_dir, "%s",
+             run->outdir.path ? run->outdir.path : "");
     pl_status status = pl_comm_broadcast(session->ranks.comm, &p, sizeof p,
                                          err);
-    if (status)
+    if (status || run->rank == 0)
         return status;
+    snprintf(run->outdir.moved, sizeof run->outdir.moved, "%s", p.out_dir);
+    run->outdir.path = run->outdir.moved;
     run->step = p.step;
     run->skipped = p.skipped;
     run->outdir.newest = p.newest;

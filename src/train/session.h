@@ -44,7 +44,8 @@ typedef struct pl_session {
     pl_run_others others;  /* for files, of what the others keep */
     pl_rank_need *needs;   /* [ranks], where several share it */
     double *losses;        /* of an update's sequences, where several do */
-    int is_torn; /* workers that met only half: its weights are no step's */
+    int is_torn;     /* workers that met only half: its weights are no step's */
+    int fails_alike; /* it has failed on all ranks, and rank 0 says how */
     pl_eval_sequence *evaluated; /* of a round, or of all, where several do */
     /* of each step while it is profiled; NULL: never */
     double *step_seconds[PL_PROGRAM_COUNT];

@@ -53,9 +53,10 @@ static pl_status save_shared(pl_session *session, pl_error *err)
         return status ? pl_fail(err, status, "%s", trouble.text) : ended;
     }
     status = pl_ranks_serve(ranks, &ended, err);
-    return status  ? status
-           : ended ? pl_fail(err, ended, "rank 0 could not save")
-                   : PL_OK;
+    if (status || ended)
+        return status ? status : pl_fail(err, ended, "rank 0 could not save");
+    session->run.outdir.newest = session->run.step;
+    return PL_OK;
 }
 
 static pl_status save(loop *l, pl_error *err)
@@ -176,6 +177,7 @@ static pl_status give_up(const loop *l, const pl_update_event *event,
     const pl_outdir *outdir = &l->session->run.outdir;
     const long long skipped = (long long)l->skipped_in_a_row;
     const unsigned long long step = event->step;
+    l->session->fails_alike = 1;
     if (outdir->newest == PL_OUTDIR_NO_STEP)
         return pl_fail(err, PL_E_CONFIG,
                        "the loss or the gradients were not finite in %lld "
@@ -287,7 +289,8 @@ static pl_status lost(const loop *l, pl_status saved, const pl_error *trouble,
                       pl_error *err)
 {
     char name[PL_OUTDIR_NAME_BYTES];
-    const pl_session *session = l->session;
+    pl_session *session = l->session;
+    session->fails_alike = saved != PL_E_RANKS;
     if (session->run.outdir.newest == PL_OUTDIR_NO_STEP)
         return pl_fail(err, saved,
                        "%s It was tried %d times. All %llu iterations are "

@@ -54,6 +54,18 @@ expect 5 "$PLIMSOLL" plan "$story" --memory=1GB --dtype=float32 \
     --gradient_groups=16 --ranks=4 --n_layer=6
 says '^gradient_groups = [48] '
 
+# what MPI takes is off the budget of each, not of one machine
+expect 0 "$PLIMSOLL" plan "$story" --memory=1.2GB --dtype=float32 \
+    --gradient_groups=4 --ranks=4 --json
+holds "$(number engine_bytes) > 24e6 && $(number engine_bytes) < 32e6"
+holds "$(number budget_bytes) + $(number engine_bytes) == 1.2e9"
+says '"budget_from": ".*, less 27\.3 MB for MPI"'
+plan --gradient_groups=4 --ranks=1 --json
+holds "$(number budget_bytes) == 64e9"
+says_not engine_bytes
+expect 5 "$PLIMSOLL" plan "$story" --memory=25MB --gradient_groups=4 --ranks=4
+says 'MPI takes 27\.3 MB, and the budget is 25\.0 MB in all'
+
 # for people
 plan --gradient_groups=4 --ranks=4
 says '^update .* tokens on each of 4 ranks; this plan is the largest one'
@@ -61,6 +73,7 @@ says '^what a rank takes +weights +gradients +moments +the rest +total +of one$'
 says '^largest, rank [0-3] .* 5[0-9]\.[0-9] %  [0-9,]+ bytes$'
 says '^smallest, rank [0-3] .* bytes$'
 says '^all 4 .* bytes$'
+says '^and MPI, off the budget of each: 27\.3 MB, as Open MPI takes;'
 says "^one machine .* 100\.0 %  $(grouped "$total") bytes$"
 says '^network +none was stated'
 says '^speed .* 4\.00 times as fast, an efficiency of 100\.0 %$'

@@ -62,6 +62,23 @@ several 4 train "${settings[@]}" --sync_interval=2 --threads=2 \
     --grad_checkpoint=3 --fit=exact --out_dir=again || fail "$out"
 same workers again
 
+# A launcher and an engine that don't know each other: nobody trains alone.
+rm -rf sockets
+mkdir sockets
+OMPI_COMM_WORLD_SIZE=4 PL_SOCKETS_FOLDER=$PWD/sockets PL_SOCKETS_RANK=0 \
+    PL_SOCKETS_RANKS=1 expect 7 "$PLIMSOLL" train "${settings[@]}" \
+    --gradient_groups=1 --out_dir=alone
+says 'the launcher has started 4 processes, and sockets finds 1 of them: '
+says 'Start with that MPI.s own mpirun, or under srun with the --mpi that'
+says 'the run had not begun'
+says_not 'nan'
+[ ! -e alone ] || fail "it has trained alone"
+# one process within a launcher's step is one, whatever started it
+OMPI_COMM_WORLD_SIZE=1 SLURM_STEP_NUM_TASKS=4 PL_SOCKETS_RANKS=1 \
+    PL_SOCKETS_RANK=0 PL_SOCKETS_FOLDER=$PWD/sockets \
+    expect 0 "$PLIMSOLL" train "${settings[@]}" --out_dir=single
+says_not 'nan'
+
 # Who is another one is named.
 ! several 2 train "${settings[@]}" --gradient_groups=1 || fail 'too few groups'
 says '--gradient_groups=2 the run has the same bits'

@@ -158,6 +158,7 @@ wait_for() {
 }
 
 resume_line='plimsoll train --resume disk/out'
+anew_line='No checkpoint had been written yet: the same command starts it'
 
 # fail_by KIND RANK
 fail_by() {
@@ -177,9 +178,9 @@ fail_by() {
             word "^warning: [0-9-]+ [0-9:]+, rank [0-9]+: "
             # its end says it, not only its beginning
             if grep -q '^iter ' log.txt; then
-                word "To go on from its newest checkpoint: $resume_line"
+                word "its newest checkpoint: $resume_line|$anew_line"
             else
-                word "newest checkpoint: $resume_line|the run had not begun"
+                word "$resume_line|$anew_line|the run had not begun"
             fi
         }
         ;;

@@ -2,9 +2,10 @@
 # hosts.sh [bits] [links] [memory]: a run over four hosts, which are name spaces
 # and cgroups of this machine (tests/support/hosts.sh). Needs root; script/hosts
 # calls it. Without words, all of them:
-#   bits    the checkpoint is that of one process, byte for byte, with files
-#           that no two hosts share: each has its copy of the data, and rank 0
-#           alone has out_dir
+#   bits    checkpoint and losses are those of one process, byte for byte, in
+#           each dtype, on four hosts, two and one in turns, with files that no
+#           two hosts share: each has its copy of the data, and rank 0 alone
+#           has out_dir
 #   links   one that is taken down at a random moment ends all ranks by their
 #           own clocks, and the run goes on to the undisturbed bits
 #   memory  each rank keeps its plan: the story's model in four cgroups of
@@ -56,20 +57,43 @@ cages() {
 
 # ---- the same bits, and files of their own ----
 
+# move NUMBER: a run of $settings from four hosts to two, one, two and four
+move() {
+    local to at=0
+    for to in 4 2 1 2 4; do
+        hosts=$to
+        if [ $at -eq 0 ]; then
+            expect 0 on_hosts "${run[@]}" "${settings[@]}" --eval_interval=4 \
+                --out_dir="out-$1" --max_iters=6
+        else
+            expect 0 on_hosts "$PLIMSOLL" train --resume "out-$1" \
+                --max_iters=$((at + 3))
+            says "^Resuming training from out-$1/step-.* at iteration $at\$"
+        fi
+        [ "$to" -eq 1 ] || says "^$to ranks by .*\(rank [0-3] \(h[0-3]\)\)"
+        at=$((at ? at + 3 : 6))
+    done
+    for to in 1 2 3; do
+        [ ! -e "$host_dir/h$to/out-$1" ] || fail "h$to has an out_dir"
+    done
+    expect 0 on 1 "${run[@]}" "${settings[@]}" --eval_interval=4 \
+        --out_dir="one-$1" --max_iters=$at
+    same "$host_dir/h0/out-$1" "one-$1"
+    cmp <(timeless "$host_dir/h0/out-$1") <(timeless "one-$1")
+    grep -q '"loss"' "one-$1/metrics.jsonl" || fail "no losses: one-$1"
+}
+
 try_bits() {
     local i
     for i in 0 1 2 3; do # machines that differ
         echo $(((80 + 10 * i) * 1000000)) >"$host_dir/h$i/memory"
     done
-    expect 0 on_hosts "${run[@]}" --out_dir=out --max_iters=12
-    says '^4 ranks by .*\(rank [0-3] \(h[0-3]\)\)'
-    expect 0 on_hosts "$PLIMSOLL" train --resume out --max_iters=20
-    says '^Resuming training from out/step-00000012 at iteration 12$'
-    for i in 1 2 3; do
-        [ ! -e "$host_dir/h$i/out" ] || fail "h$i has an out_dir"
+    for i in 0 1 2; do # float32, bfloat16, float16
+        describe $i
+        echo "$i: ${settings[*]}"
+        move $i
     done
-    expect 0 on 1 "${run[@]}" --out_dir=one --max_iters=20
-    same "$host_dir/h0/out" one
+    hosts=4
     cages none
 
     # what only one of them has
@@ -80,7 +104,7 @@ try_bits() {
         --out_dir=no --max_iters=12
     [ ! -e "$host_dir/h0/no/latest" ] || fail "a checkpoint after a refusal"
     enter h2 cp "$TMP_DIR/data/cats/val.bin" data/cats/val.bin
-    echo "four hosts: the checkpoint of one process, also when they went on"
+    echo "hosts by 4, 2 and 1: the checkpoint of one process, its losses"
 }
 
 # ---- links ----
@@ -153,6 +177,30 @@ try_links() {
 
 # ---- memory ----
 
+# watch_peaks FILE: until it is ended, what each rank has held at most, as
+# "rank bytes" in FILE
+watch_peaks() {
+    local pid rank kilobytes held=()
+    while sleep 0.2; do
+        for pid in $(processes "$TMP_DIR.peaks"); do
+            case $(readlink "/proc/$pid/exe" 2>/dev/null) in
+            */plimsoll) ;;
+            *) continue ;;
+            esac
+            rank=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" |
+                sed -n 's/^OMPI_COMM_WORLD_RANK=//p') || continue
+            kilobytes=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' \
+                "/proc/$pid/status" 2>/dev/null) || continue
+            [ -z "$rank" ] || [ -z "$kilobytes" ] ||
+                held[rank]=$((kilobytes * 1024))
+        done
+        for rank in "${!held[@]}"; do
+            echo "$rank ${held[rank]}"
+        done >"$1.new"
+        mv "$1.new" "$1"
+    done
+}
+
 # least_budget: of the largest rank's smallest plan, with the engine as it
 # rounds it; from what is said when it isn't enough
 least_budget() {
@@ -167,7 +215,7 @@ least_budget() {
 }
 
 try_memory() {
-    local budget code caged peak story parameters=77355072
+    local budget code caged peak story rank watch parameters=77355072
     # weights, gradients, and a quarter of two moments, of 4 bytes each
     local floor=$((parameters * 4 * 5 / 2)) bound
     bound=$((floor * 5 / 4))
@@ -191,7 +239,13 @@ try_memory() {
         [ "$budget" -le $bound ] || fail "$budget bytes are over $bound"
         cages "$budget"
         code=0
-        out=$(on_hosts "${story[@]}" --memory="$budget" 2>&1) || code=$?
+        rm -f peaks
+        watch_peaks peaks &
+        watch=$!
+        out=$(on_hosts env "PL_TEST_RUN=$TMP_DIR.peaks" "${story[@]}" \
+            --memory="$budget" 2>&1) || code=$?
+        kill $watch
+        { wait $watch; } 2>/dev/null || true
         [ "$code" -ne 0 ] || break
         says 'are missing'
     done
@@ -205,6 +259,15 @@ try_memory() {
     peak=$(exact 'peak memory: .*(')
     [ -n "$peak" ] || fail "no peak: $out"
     [ "$peak" -le "$budget" ] || fail "rank 0 held $peak bytes of $budget"
+    for rank in 0 1 2 3; do
+        peak=$(sed -n "s/^$rank //p" peaks)
+        [ -n "$peak" ] || fail "rank $rank was not watched: $(cat peaks)"
+        [ "$peak" -le "$budget" ] ||
+            fail "rank $rank held $peak bytes of $budget"
+        # the weights, gradients and moments are all taken
+        [ "$peak" -ge $floor ] || fail "rank $rank was watched until $peak"
+    done
+    echo "held at most, by rank: $(sort -n peaks | tr '\n' ' ')"
     grep -E '^(4 ranks|peak memory|each rank sent)' <<<"$out"
     awk -v b="$budget" -v f=$floor -v m=$bound 'BEGIN { printf \
         "the smallest plan on four ranks, each in a cgroup of it: %.1f MB, " \

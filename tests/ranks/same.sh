@@ -20,38 +20,6 @@ cd "$TMP_DIR"
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
 
-# one WORD...: one of them, by chance, in $chosen
-one() {
-    shift $((RANDOM % $#))
-    chosen=$1
-}
-
-# describe NUMBER: another config each time, in $settings; in turn all dtypes,
-# families and optimizers
-describe() {
-    local dtypes=(float32 bfloat16 float16) families=(qwen3 gpt2 llama)
-    local optimizers=(muon adamw)
-    settings=("--seed=$RANDOM" "--dtype=${dtypes[$1 % 3]}"
-        "--architecture=${families[($1 + $1 / 3) % 3]}"
-        "--optimizer=${optimizers[$1 % 2]}")
-    one float32 8bit
-    settings+=("--optimizer_state=$chosen")
-    one bf16 float32 bf16
-    settings+=("--weights=$chosen")
-    one 32 48 160
-    settings+=("--n_embd=$chosen")
-    one 2 4
-    settings+=("--n_head=$chosen")
-    one 1 2 3
-    settings+=("--n_layer=$chosen")
-    one 2 4
-    settings+=("--batch_size=$chosen")
-    one 4 8
-    settings+=("--gradient_accumulation_steps=$chosen")
-    one 0.0 0.1
-    settings+=("--dropout=$chosen")
-}
-
 # layout: of one machine, in $own; none of it changes a bit
 layout() {
     one 1 2
@@ -106,6 +74,7 @@ for ((i = 0; i < configs; i++)); do
     done
     cmp <(timeless "$i-1") <(timeless "$i-2")
     cmp <(timeless "$i-1") <(timeless "$i-4")
+    cmp <(timeless "$i-1") <(timeless "$i-moves")
     grep -q '"loss"' "$i-1/metrics.jsonl" || fail "no losses: $i-1"
     [ "$(readlink "$i-1/latest")" = step-00000008 ] || fail "not at its end"
 done

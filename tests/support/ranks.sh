@@ -29,6 +29,38 @@ four=(--n_layer=2 --n_head=2 --n_embd=16 --block_size=16 --batch_size=4
     --eval_interval=1000000 --warmup_iters=2 --lr_decay_iters=200
     --learning_rate=1e-2 --dropout=0.1 --threads=1 --device=cpu)
 
+# one WORD...: one of them, by chance, in $chosen
+one() {
+    shift $((RANDOM % $#))
+    chosen=$1
+}
+
+# describe NUMBER: another config each time, in $settings; in turn all dtypes,
+# families and optimizers
+describe() {
+    local dtypes=(float32 bfloat16 float16) families=(qwen3 gpt2 llama)
+    local optimizers=(muon adamw)
+    settings=("--seed=$RANDOM" "--dtype=${dtypes[$1 % 3]}"
+        "--architecture=${families[($1 + $1 / 3) % 3]}"
+        "--optimizer=${optimizers[$1 % 2]}")
+    one float32 8bit
+    settings+=("--optimizer_state=$chosen")
+    one bf16 float32 bf16
+    settings+=("--weights=$chosen")
+    one 32 48 160
+    settings+=("--n_embd=$chosen")
+    one 2 4
+    settings+=("--n_head=$chosen")
+    one 1 2 3
+    settings+=("--n_layer=$chosen")
+    one 2 4
+    settings+=("--batch_size=$chosen")
+    one 4 8
+    settings+=("--gradient_accumulation_steps=$chosen")
+    one 0.0 0.1
+    settings+=("--dropout=$chosen")
+}
+
 # processes MARK [RANK]: the ids of those that were started with
 # PL_TEST_RUN=MARK in the environment, the launcher's as well; or of the one
 # that is that rank

@@ -96,6 +96,22 @@ static void each_plan_is_that_of_its_rank(void **state)
     }
 }
 
+/* Ranks share an evaluation: each keeps what is found of all sequences. */
+static void evaluations_are_counted(void **state)
+{
+    planned few, many;
+    (void)state;
+    const uint64_t more = (uint64_t)(60000 - 1) * 64 * 24;
+    plan_it(&few, "eval_iters = 1\neval_batch_size = 64\n", 4);
+    plan_it(&many, "eval_iters = 60000\neval_batch_size = 64\n", 4);
+    for (size_t rank = 0; rank < 4; rank++)
+        assert_int_equal(many.plans.each[rank].total,
+                         few.plans.each[rank].total + more);
+    assert_int_equal(many.plans.one.total, few.plans.one.total);
+    pl_heap_close(&few.heap);
+    pl_heap_close(&many.heap);
+}
+
 /* Blocks but the first travel early; the tables, tied or not, come last. */
 static void work_is_what_the_model_has(void **state)
 {
@@ -166,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_plan_is_that_of_its_rank),
+        cmocka_unit_test(evaluations_are_counted),
         cmocka_unit_test(work_is_what_the_model_has),
         cmocka_unit_test(diloco_keeps_all_moments),
         cmocka_unit_test(so_many_cannot_share_it),

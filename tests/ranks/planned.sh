@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# planned.sh: what `plan --ranks` says fits can be trained with that memory, and
+# a rank holds no more than it has planned, also where evaluations are large.
+set -eu
+. tests/support/cli.sh
+. tests/support/ranks.sh
+
+cd "$TMP_DIR"
+make_text >cats.txt
+expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
+# files on a disk: those in memory would count
+disk=$(folder_on disk) || fail "no folder on a disk"
+trap 'rm -rf "$disk"' EXIT
+run=(--dataset=cats "${four[@]}" --max_iters=2)
+
+# fits MEGABYTES SETTINGS...: sets $least, the first from there that does
+fits() {
+    least=$1
+    shift
+    until "$PLIMSOLL" plan "${run[@]}" "$@" --ranks=4 --memory="${least}MB" \
+        >plan.txt 2>&1; do
+        least=$((least + 1))
+        [ $least -lt 1000 ] || fail "nothing fits: $(cat plan.txt)"
+    done
+}
+
+# trains MEGABYTES SETTINGS...: within what was planned
+trains() {
+    local memory=$1 peak planned
+    shift
+    expect 0 on 4 "$PLIMSOLL" train "${run[@]}" "$@" --memory="${memory}MB" \
+        --out_dir="$disk/out"
+    says '^iter 1: '
+    says_not 'more than was planned'
+    peak=$(exact 'peak memory: .*(')
+    [ "$peak" -le $((memory * 1000000)) ] ||
+        fail "rank 0 held $peak bytes of $memory MB"
+}
+
+fits 20
+small=$least
+trains "$small"
+# what is found of each sequence is kept on every rank: 24 bytes of 1.3 million
+many=(--eval_iters=20000 --eval_batch_size=64 --n_layer=1 --block_size=4
+    --eval_interval=2)
+fits "$small" "${many[@]}"
+[ $((least - small)) -ge 29 ] || fail "$least MB are enough for that"
+trains "$least" "${many[@]}"
+echo "4 ranks in $small MB each, with large evaluations in $least MB"
