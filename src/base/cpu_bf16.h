@@ -14,8 +14,8 @@ int pl_cpu_has_bf16(void);
 int pl_cpu_bf16_rounds(void);
 
 /* Likewise: whether products gain by it, which some processors' do not. Timed
- * in some tenths of a millisecond, by the best of several loops on the thread's
- * own clock, so that others on the machine hardly matter. Only the speed of a
+ * in some tenths of a millisecond, by most of several tries on the thread's own
+ * clock, so that others on the machine hardly matter. Only the speed of a
  * run depends on the answer. */
 int pl_cpu_bf16_is_fast(void);
 
