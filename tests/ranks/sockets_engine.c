@@ -132,6 +132,8 @@ static void write_out(peer *p)
         message *m = p->out;
         ssize_t n = send(p->socket, m->data + m->done, m->bytes - m->done,
                          MSG_NOSIGNAL);
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+            n = (ssize_t)(m->bytes - m->done); /* nobody is there any more */
         if (n <= 0)
             return;
         m->done += (size_t)n;
@@ -264,12 +266,6 @@ static int done(pl_comm_request *request, int *is_done, char *why)
     return 1;
 }
 
-static void cancel(pl_comm_request *request)
-{
-    if (request->handle != &sent)
-        drop(request->handle);
-}
-
 static void close_sockets(const pl_comm_patience *patience)
 {
     (void)patience;
@@ -279,6 +275,8 @@ static void close_sockets(const pl_comm_patience *patience)
             write_out(p);
         if (i == rank)
             continue;
+        while (p->wishes)
+            drop(p->wishes);
         close(p->socket);
         for (message *m = p->in, *next; m; m = next) {
             next = m->next;
@@ -299,7 +297,6 @@ static const pl_comm_engine engine = {
     .send = send_message,
     .receive = receive,
     .done = done,
-    .cancel = cancel,
     .close = close_sockets,
     .give_up = give_up,
 };
