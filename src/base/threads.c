@@ -3,12 +3,14 @@
  * and then sleep too: whoever they wait for may need their processor. */
 #include "base/threads.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/cpu.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -238,11 +240,24 @@ static void *work_aside(void *argument)
     return NULL;
 }
 
+static pl_status start(pthread_t *thread, void *(*fn)(void *), void *context,
+                       pl_error *err)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes,
+                              PL_THREAD_STACK_BYTES + SANITIZER_STACK_BYTES);
+    const int failed = pthread_create(thread, &attributes, fn, context);
+    pthread_attr_destroy(&attributes);
+    return failed ? pl_fail(err, PL_E_MEMORY, "cannot start another thread: %s",
+                            strerror(failed))
+                  : PL_OK;
+}
+
 pl_status pl_aside_open(pl_aside **out, pl_aside_fn *fn, void *context,
                         pl_heap *heap, pl_error *err)
 {
     pl_aside *aside = NULL;
-    pthread_attr_t attributes;
     *out = NULL;
     pl_status status = pl_heap_take(heap, &aside, 1, sizeof *aside, err);
     if (status)
@@ -250,17 +265,10 @@ pl_status pl_aside_open(pl_aside **out, pl_aside_fn *fn, void *context,
     *aside = (pl_aside){ .fn = fn, .context = context };
     pthread_mutex_init(&aside->mutex, NULL);
     pthread_cond_init(&aside->changed, NULL);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes,
-                              PL_THREAD_STACK_BYTES + SANITIZER_STACK_BYTES);
-    const int failed = pthread_create(&aside->thread, &attributes, work_aside,
-                                      aside);
-    pthread_attr_destroy(&attributes);
-    if (failed)
-        return pl_fail(err, PL_E_MEMORY, "cannot start another thread: %s",
-                       strerror(failed));
-    *out = aside;
-    return PL_OK;
+    status = start(&aside->thread, work_aside, aside, err);
+    if (!status)
+        *out = aside;
+    return status;
 }
 
 void pl_aside_begin(pl_aside *aside)
@@ -290,4 +298,95 @@ void pl_aside_close(pl_aside *aside)
     pthread_join(aside->thread, NULL);
     pthread_cond_destroy(&aside->changed);
     pthread_mutex_destroy(&aside->mutex);
+}
+
+/* ---- one now and then ---- */
+
+struct pl_pulse {
+    pl_aside_fn *fn;
+    void *context;
+    double seconds;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int quit;
+};
+
+static void *work_now_and_then(void *argument)
+{
+    pl_pulse *pulse = argument;
+    pl_threads_set_float_mode();
+    pthread_mutex_lock(&pulse->mutex);
+    double last = pl_clock_seconds();
+    while (!pulse->quit) {
+        const double next = last + pulse->seconds;
+        if (pl_clock_seconds() < next) {
+            const struct timespec at = {
+                .tv_sec = (time_t)next,
+                .tv_nsec = (long)((next - (double)(time_t)next) * 1e9)
+            };
+            pthread_cond_timedwait(&pulse->changed, &pulse->mutex, &at);
+            continue;
+        }
+        last = pl_clock_seconds();
+        pulse->fn(pulse->context);
+    }
+    pthread_mutex_unlock(&pulse->mutex);
+    return NULL;
+}
+
+pl_status pl_pulse_open(pl_pulse **out, pl_aside_fn *fn, void *context,
+                        double seconds, pl_heap *heap, pl_error *err)
+{
+    pl_pulse *pulse = NULL;
+    pthread_condattr_t attributes;
+    *out = NULL;
+    pl_status status = pl_heap_take(heap, &pulse, 1, sizeof *pulse, err);
+    if (status)
+        return status;
+    *pulse = (pl_pulse){ .fn = fn, .context = context, .seconds = seconds };
+    pthread_mutex_init(&pulse->mutex, NULL);
+    pthread_condattr_init(&attributes); /* the clock of pl_clock_seconds */
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&pulse->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    status = start(&pulse->thread, work_now_and_then, pulse, err);
+    if (!status)
+        *out = pulse;
+    return status;
+}
+
+void pl_pulse_set_seconds(pl_pulse *pulse, double seconds)
+{
+    if (!pulse)
+        return;
+    pthread_mutex_lock(&pulse->mutex);
+    pulse->seconds = seconds;
+    pthread_cond_broadcast(&pulse->changed);
+    pthread_mutex_unlock(&pulse->mutex);
+}
+
+void pl_pulse_lock(pl_pulse *pulse)
+{
+    if (pulse)
+        pthread_mutex_lock(&pulse->mutex);
+}
+
+void pl_pulse_unlock(pl_pulse *pulse)
+{
+    if (pulse)
+        pthread_mutex_unlock(&pulse->mutex);
+}
+
+void pl_pulse_close(pl_pulse *pulse)
+{
+    if (!pulse)
+        return;
+    pthread_mutex_lock(&pulse->mutex);
+    pulse->quit = 1;
+    pthread_cond_broadcast(&pulse->changed);
+    pthread_mutex_unlock(&pulse->mutex);
+    pthread_join(pulse->thread, NULL);
+    pthread_cond_destroy(&pulse->changed);
+    pthread_mutex_destroy(&pulse->mutex);
 }

@@ -44,6 +44,19 @@ void pl_aside_begin(pl_aside *aside);
 void pl_aside_wait(pl_aside *aside);
 void pl_aside_close(pl_aside *aside); /* NULL is fine */
 
+/* One thread that calls a function every so many seconds, whatever the others
+ * do, and never while one of them holds its lock. For NULL there is no such
+ * thread, and nothing to lock. */
+typedef struct pl_pulse pl_pulse;
+
+PL_MUST_CHECK pl_status pl_pulse_open(pl_pulse **out, pl_aside_fn *fn,
+                                      void *context, double seconds,
+                                      pl_heap *heap, pl_error *err);
+void pl_pulse_set_seconds(pl_pulse *pulse, double seconds); /* from now on */
+void pl_pulse_lock(pl_pulse *pulse);
+void pl_pulse_unlock(pl_pulse *pulse);
+void pl_pulse_close(pl_pulse *pulse);
+
 /* Sets this thread's floating-point mode: round to nearest, denormals kept.
  * Every pool thread has it; the results depend on it. */
 void pl_threads_set_float_mode(void);

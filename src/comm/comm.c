@@ -1,16 +1,21 @@
-/* comm.c: see comm.h.
+/* comm.c: see comm.h; comm_together.c has what all ranks do at once.
  *
  * Two kinds of messages: data, which both sides expect, and news, which come at
  * any time: a beat (I am here), a stop, an end. For news a receive is always
- * under way from every rank. */
+ * under way from every rank.
+ *
+ * Where the engine allows several threads, one of them beats by itself (the
+ * pulse): whatever holds a rank up, a file that is written for one, the others
+ * hear of it. Its lock is that of the engine and of what is known here. */
 #include "comm/comm.h"
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "comm/engine.h"
 
 #include <dlfcn.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,11 +48,13 @@ struct pl_comm {
     double timeout, beaten; /* when all were told last that this one is here */
     double waited;
     uint64_t sent;
-    size_t memory;  /* of the engine */
-    int is_stopped; /* by another rank's news */
-    int has_ended;  /* another rank has */
-    pl_error end;   /* and why */
-    other *others;  /* [ranks]; the own one is not used */
+    size_t memory;         /* of the engine */
+    atomic_int is_stopped; /* by another rank's news */
+    atomic_int has_ended;  /* another rank has */
+    pl_error end;          /* why the run is over; no status: it isn't */
+    int is_told;           /* that: nothing is asked of the engine any more */
+    other *others;         /* [ranks]; the own one is not used */
+    pl_pulse *pulse;       /* NULL: nobody beats but who calls */
 };
 
 /* ---- opening ---- */
@@ -113,6 +120,14 @@ static pl_comm_patience wait_until(const char *what, double seconds)
     return patience;
 }
 
+/* Seconds between beats. */
+static double between_beats(const pl_comm *comm)
+{
+    return fmin(comm->timeout / 8.0, 1.0);
+}
+
+static void beat_aside(void *context);
+
 pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
                        pl_heap *heap, pl_error *err)
 {
@@ -136,7 +151,8 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
     status = pl_memory_now_bytes(&after, err);
     if (status)
         return status;
-    comm->memory = (after > before ? after - before : 0) + ROOM_BYTES;
+    comm->memory = (after > before ? after - before : 0) + ROOM_BYTES +
+                   PL_THREAD_STACK_BYTES;
     const int ranks = comm->who.ranks;
     status = pl_heap_take(heap, &comm->others, (size_t)ranks,
                           sizeof *comm->others, err);
@@ -147,6 +163,9 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
         if (i != comm->who.rank)
             status = begin_listening(comm, i, err);
     }
+    if (!status && comm->who.may_change_threads)
+        status = pl_pulse_open(&comm->pulse, beat_aside, comm,
+                               between_beats(comm), heap, err);
     *out = comm;
     return status;
 }
@@ -157,9 +176,7 @@ void pl_comm_close(pl_comm *comm)
     if (!comm)
         return;
     const pl_comm_patience patience = wait_until("ended", comm->timeout + more);
-    for (int i = 0; i < comm->who.ranks; i++) /* no more news */
-        if (i != comm->who.rank)
-            comm->engine->cancel(&comm->others[i].receiving);
+    pl_pulse_close(comm->pulse);
     comm->engine->close(&patience);
 }
 
@@ -185,12 +202,17 @@ int pl_comm_may_change_threads(const pl_comm *comm)
 
 void pl_comm_set_timeout(pl_comm *comm, double seconds)
 {
+    pl_pulse_lock(comm->pulse);
     comm->timeout = seconds;
+    pl_pulse_unlock(comm->pulse);
+    pl_pulse_set_seconds(comm->pulse, between_beats(comm));
 }
 
 void pl_comm_name_rank(pl_comm *comm, int rank, const char *host)
 {
+    pl_pulse_lock(comm->pulse);
     snprintf(comm->others[rank].host, PL_COMM_HOST_BYTES, "%s", host);
+    pl_pulse_unlock(comm->pulse);
 }
 
 size_t pl_comm_memory_bytes(const pl_comm *comm)
@@ -214,11 +236,13 @@ int pl_comm_was_told(const pl_comm *comm)
  * others have noticed before this one, almost. */
 int pl_comm_is_first_left(const pl_comm *comm)
 {
+    int is_first = 1;
+    pl_pulse_lock(comm->pulse);
     const double since = pl_clock_seconds() - 0.5 * comm->timeout;
     for (int i = 0; i < comm->who.rank; i++)
-        if (comm->others[i].heard > since)
-            return 0;
-    return 1;
+        is_first = is_first && !(comm->others[i].heard > since);
+    pl_pulse_unlock(comm->pulse);
+    return is_first;
 }
 
 uint64_t pl_comm_sent_bytes(const pl_comm *comm)
@@ -255,29 +279,47 @@ static pl_status broken(const pl_comm *comm, int rank, const char *why,
                    pl_comm_rank_name(comm, rank).text, why);
 }
 
-/* News of `rank`, if the last ones have left; a beat can wait, an end is sent
- * over it. */
-static pl_status tell(pl_comm *comm, int rank, const news *what, pl_error *err)
+/* Whether the last news for it have left. */
+static pl_status look_at_news(pl_comm *comm, int rank, int *have_left,
+                              pl_error *err)
 {
     other *o = &comm->others[rank];
     char why[PL_COMM_TEXT_BYTES] = "";
-    int is_done = 1;
-    if (o->is_sending && comm->engine->done(&o->sending, &is_done, why))
+    *have_left = 1;
+    if (o->is_sending && comm->engine->done(&o->sending, have_left, why))
         return broken(comm, rank, why, err);
-    if (!is_done && what->kind == NEWS_BEAT)
-        return PL_OK;
-    while (!is_done) {
-        if (comm->engine->done(&o->sending, &is_done, why))
-            return broken(comm, rank, why, err);
-        if (pl_clock_seconds() - o->heard > comm->timeout)
-            return PL_OK; /* it is gone: whoever waits for it will say so */
-    }
+    o->is_sending = !*have_left;
+    return PL_OK;
+}
+
+static pl_status send_news(pl_comm *comm, int rank, const news *what,
+                           pl_error *err)
+{
+    other *o = &comm->others[rank];
+    char why[PL_COMM_TEXT_BYTES] = "";
     o->out = *what;
-    o->is_sending = 1;
     if (comm->engine->send(rank, TAG_NEWS, &o->out, sizeof o->out, &o->sending,
                            why))
         return broken(comm, rank, why, err);
+    o->is_sending = 1;
     return PL_OK;
+}
+
+/* News of `rank`, if the last ones have left; a beat can wait. */
+static pl_status tell(pl_comm *comm, int rank, const news *what, pl_error *err)
+{
+    static const double nap = 1e-3;
+    int have_left;
+    pl_status status = look_at_news(comm, rank, &have_left, err);
+    while (!status && !have_left && what->kind != NEWS_BEAT &&
+           pl_clock_seconds() - comm->others[rank].heard <= comm->timeout) {
+        pl_pulse_unlock(comm->pulse); /* it isn't to fall silent meanwhile */
+        pl_clock_sleep(nap);
+        pl_pulse_lock(comm->pulse);
+        status = look_at_news(comm, rank, &have_left, err);
+    }
+    /* or it is gone: whoever waits for it will say so */
+    return status || !have_left ? status : send_news(comm, rank, what, err);
 }
 
 static pl_status tell_all(pl_comm *comm, const news *what, pl_error *err)
@@ -326,47 +368,122 @@ static pl_status listen(pl_comm *comm, pl_error *err)
     return PL_OK;
 }
 
-pl_status pl_comm_beat(pl_comm *comm, pl_error *err)
+static pl_status beat(pl_comm *comm, pl_error *err)
 {
-    const double now = pl_clock_seconds(), between = comm->timeout / 8.0;
     const news beat = { .kind = NEWS_BEAT };
-    if (now - comm->beaten < (between < 1.0 ? between : 1.0))
-        return PL_OK;
-    comm->beaten = now;
+    comm->beaten = pl_clock_seconds();
     pl_status status = listen(comm, err);
     return status ? status : tell_all(comm, &beat, err);
 }
 
-pl_status pl_comm_say_stop(pl_comm *comm, pl_error *err)
+static pl_status beat_if_due(pl_comm *comm, pl_error *err)
 {
-    const news stop = { .kind = NEWS_STOP };
-    comm->is_stopped = 1;
-    return tell_all(comm, &stop, err);
+    return pl_clock_seconds() - comm->beaten < between_beats(comm)
+               ? PL_OK
+               : beat(comm, err);
+}
+
+/* The pulse's, which has the lock. What it finds out the next who calls is told
+ * of. */
+static void beat_aside(void *context)
+{
+    pl_comm *comm = context;
+    pl_error trouble;
+    if (!comm->end.status && beat(comm, &trouble))
+        comm->end = trouble;
+}
+
+/* ---- the end ---- */
+
+/* All that listen, within a moment; one that doesn't is no reason to leave
+ * another out. */
+static void tell_end(pl_comm *comm, const pl_error *why)
+{
+    static const double patience = 1.0, nap = 1e-3;
+    const double began = pl_clock_seconds();
+    news end = { .kind = NEWS_END, .code = (uint32_t)why->status };
+    int left = comm->who.ranks - 1;
+    snprintf(end.text, sizeof end.text, "%.*s", NEWS_TEXT_BYTES - 1, why->text);
+    while (left > 0 && pl_clock_seconds() - began < patience) {
+        left = 0;
+        for (int i = 0; i < comm->who.ranks; i++) {
+            const int has_end = comm->others[i].out.kind == NEWS_END;
+            int have_left = 1;
+            pl_error ignored;
+            if (i == comm->who.rank ||
+                look_at_news(comm, i, &have_left, &ignored))
+                continue;
+            if (have_left && !has_end && send_news(comm, i, &end, &ignored))
+                continue;
+            left += !have_left || !has_end;
+        }
+        if (left > 0)
+            pl_clock_sleep(nap);
+    }
+}
+
+/* Whoever asks something of the engine enters, and leaves with what became of
+ * it. */
+static pl_status enter(pl_comm *comm, pl_error *trouble)
+{
+    pl_pulse_lock(comm->pulse);
+    *trouble = comm->end;
+    return comm->end.status;
+}
+
+/* The first thing that fails ends the run, and the others are told at once: a
+ * message that is under way may be meant for memory of those who wait for it,
+ * and after them the engine has to leave it alone. It isn't cancelled, which
+ * may take for ever. */
+static pl_status leave(pl_comm *comm, pl_status status, const pl_error *trouble,
+                       pl_error *err)
+{
+    if (status && !comm->is_told) {
+        comm->end = *trouble;
+        if (!comm->has_ended)
+            tell_end(comm, trouble);
+        comm->is_told = 1;
+    }
+    pl_pulse_unlock(comm->pulse);
+    return status ? pl_fail(err, status, "%s", trouble->text) : PL_OK;
 }
 
 void pl_comm_give_up(pl_comm *comm, const pl_error *why)
 {
     static const double patience = 1.0;
-    news end = { .kind = NEWS_END, .code = (uint32_t)why->status };
-    pl_error ignored;
-    snprintf(end.text, sizeof end.text, "%.*s", NEWS_TEXT_BYTES - 1, why->text);
-    if (!comm->has_ended && !tell_all(comm, &end, &ignored)) {
-        const double began = pl_clock_seconds();
-        for (int i = 0; i < comm->who.ranks; i++) {
-            char text[PL_COMM_TEXT_BYTES];
-            int is_done = i == comm->who.rank;
-            while (!is_done && pl_clock_seconds() - began < patience)
-                if (comm->engine->done(&comm->others[i].sending, &is_done,
-                                       text))
-                    break;
-        }
-        /* the first says it, too, as soon as it looks: within a second */
-        pl_clock_sleep(pl_comm_is_first_left(comm) ? 0.25 * patience
-                                                   : 1.5 * patience);
-    } else {
-        pl_clock_sleep(2.0 * patience); /* who found out ends all */
-    }
+    pl_error trouble;
+    pl_status status = enter(comm, &trouble);
+    (void)leave(comm, status ? status : why->status, status ? &trouble : why,
+                NULL);
+    /* they say it themselves, too, the first that is left as soon as it looks:
+     * within a second; or who found out ends all */
+    pl_clock_sleep(comm->has_ended               ? 2.0 * patience
+                   : pl_comm_is_first_left(comm) ? 0.25 * patience
+                                                 : 1.5 * patience);
+    pl_pulse_lock(comm->pulse);
     comm->engine->give_up(pl_status_exit_code(why->status));
+}
+
+/* ---- now and then ---- */
+
+pl_status pl_comm_beat(pl_comm *comm, pl_error *err)
+{
+    pl_error trouble;
+    pl_status status = enter(comm, &trouble);
+    if (!status)
+        status = beat_if_due(comm, &trouble);
+    return leave(comm, status, &trouble, err);
+}
+
+pl_status pl_comm_say_stop(pl_comm *comm, pl_error *err)
+{
+    const news stop = { .kind = NEWS_STOP };
+    pl_error trouble;
+    pl_status status = enter(comm, &trouble);
+    comm->is_stopped = 1;
+    if (!status)
+        status = tell_all(comm, &stop, &trouble);
+    return leave(comm, status, &trouble, err);
 }
 
 /* ---- data ---- */
@@ -377,11 +494,15 @@ pl_status pl_comm_begin_send(pl_comm *comm, int to, const void *data,
 {
     char why[PL_COMM_TEXT_BYTES] = "";
     pl_comm_request request;
-    if (comm->engine->send(to, TAG_DATA, data, bytes, &request, why))
-        return broken(comm, to, why, err);
-    *message = (pl_comm_message){ request.handle, to };
-    comm->sent += bytes;
-    return PL_OK;
+    pl_error trouble;
+    pl_status status = enter(comm, &trouble);
+    if (!status && comm->engine->send(to, TAG_DATA, data, bytes, &request, why))
+        status = broken(comm, to, why, &trouble);
+    if (!status) {
+        *message = (pl_comm_message){ request.handle, to };
+        comm->sent += bytes;
+    }
+    return leave(comm, status, &trouble, err);
 }
 
 pl_status pl_comm_begin_receive(pl_comm *comm, int from, void *data,
@@ -390,10 +511,14 @@ pl_status pl_comm_begin_receive(pl_comm *comm, int from, void *data,
 {
     char why[PL_COMM_TEXT_BYTES] = "";
     pl_comm_request request;
-    if (comm->engine->receive(from, TAG_DATA, data, bytes, &request, why))
-        return broken(comm, from, why, err);
-    *message = (pl_comm_message){ request.handle, from };
-    return PL_OK;
+    pl_error trouble;
+    pl_status status = enter(comm, &trouble);
+    if (!status &&
+        comm->engine->receive(from, TAG_DATA, data, bytes, &request, why))
+        status = broken(comm, from, why, &trouble);
+    if (!status)
+        *message = (pl_comm_message){ request.handle, from };
+    return leave(comm, status, &trouble, err);
 }
 
 static pl_status silent(const pl_comm *comm, int rank, pl_error *err)
@@ -404,8 +529,8 @@ static pl_status silent(const pl_comm *comm, int rank, pl_error *err)
                    pl_comm_rank_name(comm, rank).text, comm->timeout);
 }
 
-pl_status pl_comm_look(pl_comm *comm, pl_comm_message *message, int *is_done,
-                       pl_error *err)
+static pl_status look(pl_comm *comm, pl_comm_message *message, int *is_done,
+                      pl_error *err)
 {
     char why[PL_COMM_TEXT_BYTES] = "";
     pl_comm_request request = { message->handle };
@@ -421,30 +546,31 @@ pl_status pl_comm_look(pl_comm *comm, pl_comm_message *message, int *is_done,
     return PL_OK;
 }
 
+pl_status pl_comm_look(pl_comm *comm, pl_comm_message *message, int *is_done,
+                       pl_error *err)
+{
+    pl_error trouble;
+    pl_status status = enter(comm, &trouble);
+    if (!status)
+        status = look(comm, message, is_done, &trouble);
+    return leave(comm, status, &trouble, err);
+}
+
 /* The same, and what else there is to do while waiting. */
 static pl_status look_around(pl_comm *comm, pl_comm_message *message,
                              int *is_done, pl_error *err)
 {
-    pl_status status = pl_comm_look(comm, message, is_done, err);
+    pl_status status = look(comm, message, is_done, err);
     if (status || *is_done)
         return status;
     status = listen(comm, err);
     if (!status)
-        status = pl_comm_beat(comm, err);
+        status = beat_if_due(comm, err);
     if (status)
         return status;
     if (pl_clock_seconds() - comm->others[message->other].heard > comm->timeout)
         return silent(comm, message->other, err);
     return PL_OK;
-}
-
-/* Whoever waited gives up, and its memory may be another's soon. */
-static void forget(pl_comm *comm, pl_comm_message *message)
-{
-    pl_comm_request request = { message->handle };
-    if (message->handle)
-        comm->engine->cancel(&request);
-    message->handle = NULL;
 }
 
 pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message, pl_error *err)
@@ -455,78 +581,14 @@ pl_status pl_comm_wait(pl_comm *comm, pl_comm_message *message, pl_error *err)
     pl_status status = PL_OK;
     int is_done = message->handle == NULL;
     for (int i = 0; !is_done && !status; i++) {
+        pl_error trouble;
         if (i >= LOOKS)
             pl_clock_sleep(nap);
-        status = look_around(comm, message, &is_done, err);
+        status = enter(comm, &trouble);
+        if (!status)
+            status = look_around(comm, message, &is_done, &trouble);
+        status = leave(comm, status, &trouble, err);
     }
     comm->waited += pl_clock_seconds() - began;
-    if (status)
-        forget(comm, message);
-    return status;
-}
-
-pl_status pl_comm_exchange(pl_comm *comm, int partner, const void *out,
-                           void *in, size_t bytes, pl_error *err)
-{
-    pl_comm_message sending = { NULL, 0 }, receiving = { NULL, 0 };
-    pl_status status = pl_comm_begin_receive(comm, partner, in, bytes,
-                                             &receiving, err);
-    if (!status)
-        status = pl_comm_begin_send(comm, partner, out, bytes, &sending, err);
-    if (!status)
-        status = pl_comm_wait(comm, &receiving, err);
-    if (!status)
-        return pl_comm_wait(comm, &sending, err);
-    forget(comm, &receiving);
-    forget(comm, &sending);
-    return status;
-}
-
-/* A binomial tree: who has it sends it twice as far each time. */
-pl_status pl_comm_broadcast(pl_comm *comm, void *data, size_t bytes,
-                            pl_error *err)
-{
-    const int rank = comm->who.rank, ranks = comm->who.ranks;
-    pl_status status = PL_OK;
-    for (int far = 1; far < ranks && !status; far *= 2) {
-        pl_comm_message message = { NULL, 0 };
-        if (rank < far && rank + far < ranks)
-            status = pl_comm_begin_send(comm, rank + far, data, bytes, &message,
-                                        err);
-        else if (rank >= far && rank < 2 * far)
-            status = pl_comm_begin_receive(comm, rank - far, data, bytes,
-                                           &message, err);
-        if (!status)
-            status = pl_comm_wait(comm, &message, err);
-    }
-    return status;
-}
-
-/* Recursive doubling: after each round a rank has what twice as many had. */
-pl_status pl_comm_gather_all(pl_comm *comm, void *all, size_t bytes,
-                             pl_error *err)
-{
-    const int rank = comm->who.rank, ranks = comm->who.ranks;
-    pl_status status = PL_OK;
-    PL_CHECK((ranks & (ranks - 1)) == 0);
-    for (int far = 1; far < ranks && !status; far *= 2) {
-        const int partner = rank ^ far, own = rank & ~(far - 1),
-                  theirs = partner & ~(far - 1);
-        status = pl_comm_exchange(
-            comm, partner, (char *)all + (size_t)own * bytes,
-            (char *)all + (size_t)theirs * bytes, (size_t)far * bytes, err);
-    }
-    return status;
-}
-
-pl_status pl_comm_any(pl_comm *comm, int *flag, pl_error *err)
-{
-    pl_status status = PL_OK;
-    for (int far = 1; far < comm->who.ranks && !status; far *= 2) {
-        int theirs = 0;
-        status = pl_comm_exchange(comm, comm->who.rank ^ far, flag, &theirs,
-                                  sizeof theirs, err);
-        *flag = *flag || theirs;
-    }
     return status;
 }

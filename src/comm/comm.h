@@ -7,7 +7,11 @@
  * `timeout` seconds is gone, whatever the engine believes.
  *
  * One thread of a process speaks, or several in turns where the engine allows
- * that. Nothing is allocated after opening. */
+ * that; then one of its own does so now and then, whatever the others do.
+ * Nothing is allocated after opening.
+ *
+ * Once a function has failed all that follow do: the other ranks have been told
+ * then, and what was under way is left as it is. */
 #ifndef PL_COMM_COMM_H
 #define PL_COMM_COMM_H
 
@@ -70,7 +74,8 @@ double pl_comm_waited_seconds(const pl_comm *comm);
 
 /* ---- while it computes ---- */
 
-/* Is to be called every now and then; looks at the clock alone most times. */
+/* Is to be called every now and then, also for the news of others; looks at the
+ * clock alone most times. */
 PL_MUST_CHECK pl_status pl_comm_beat(pl_comm *comm, pl_error *err);
 /* Tells all others that what is under way is to be given up; then all meet in
  * pl_comm_any. */

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-enum { PL_COMM_ENGINE_VERSION = 2, PL_COMM_TEXT_BYTES = 256 };
+enum { PL_COMM_ENGINE_VERSION = 3, PL_COMM_TEXT_BYTES = 256 };
 
 /* Who this process is, among all that were started together. */
 typedef struct pl_comm_who {
@@ -45,9 +45,8 @@ typedef struct pl_comm_engine {
                    pl_comm_request *request, char *why);
     /* Whether it is done; then the request is no more. Moves others on, too. */
     int (*done)(pl_comm_request *request, int *is_done, char *why);
-    /* Nothing is put into its bytes any more; the request is no more. */
-    void (*cancel)(pl_comm_request *request);
-    /* Waits for all others; only after a run that ended as it should. */
+    /* Waits for all others; only after a run that ended as it should. What is
+     * still to be received is forgotten. */
     void (*close)(const pl_comm_patience *patience);
     /* Ends all processes of the run that it can reach, and this one. */
     void (*give_up)(int exit_code);

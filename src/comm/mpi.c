@@ -135,20 +135,16 @@ static int done(pl_comm_request *request, int *is_done, char *why)
     return 0;
 }
 
-static void cancel(pl_comm_request *request)
-{
-    MPI_Request *own = request->handle;
-    MPI_Cancel(own);
-    if (is_sent[own - requests]) /* which may never end */
-        MPI_Request_free(own);
-    else
-        MPI_Wait(own, MPI_STATUS_IGNORE);
-    used[own - requests] = 0;
-}
-
+/* Cancelling waits for what has begun to arrive: the alarm is set first. */
 static void close_mpi(const pl_comm_patience *patience)
 {
     lose_patience_after(patience);
+    for (size_t i = 0; i < MOST_REQUESTS; i++)
+        if (used[i] && !is_sent[i]) {
+            MPI_Cancel(&requests[i]);
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+            used[i] = 0;
+        }
     MPI_Finalize();
     alarm(0);
 }
@@ -169,7 +165,6 @@ static const pl_comm_engine engine = {
     .send = send,
     .receive = receive,
     .done = done,
-    .cancel = cancel,
     .close = close_mpi,
     .give_up = give_up,
 };

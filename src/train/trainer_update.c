@@ -36,6 +36,7 @@ typedef struct under_way {
     pl_pace pace;
     double looked; /* of the pace's work, when the listener was told last */
     /* where other processes share it */
+    int has_voted; /* whether it is; each process does so once */
     int is_agreed; /* that it is finished */
     int moves;     /* gradients, while the last micro-batch goes on */
 } under_way;
@@ -179,6 +180,7 @@ static pl_status agree(under_way *u, pl_status status, pl_error *err)
     pl_session *session = u->session;
     const int is_aside = session->run.gpt.layout.groups == 1 &&
                          pl_device_is_prompt(session->run.device);
+    u->has_voted = 1;
     pl_status voted = pl_ranks_agree_stop(&session->ranks, &status, err);
     if (voted || status)
         return voted ? voted : status;
@@ -309,7 +311,7 @@ static pl_status run_batches(under_way *u, pl_error *err)
     }
     if (!session->ranks.comm)
         return status;
-    if (!u->is_agreed && status == PL_E_STOPPED) /* those who wait learn it */
+    if (!u->has_voted && status == PL_E_STOPPED) /* those who wait learn it */
         status = agree(u, status, err);
     if (!status && is_shared(session))
         status = pl_ranks_add_gradients(&u->session->ranks, err);

@@ -249,4 +249,26 @@ last=$(readlink $out_dir/latest)
 expect 0 on 1 "${run[@]}" --out_dir=disk/whole --max_iters=$((10#${last#step-}))
 same $out_dir disk/whole
 cmp <(timeless $out_dir) <(timeless disk/whole)
+# A rank that stops while messages are under way which MPI doesn't send at once,
+# but in pieces that both sides wait for: they are larger, and it is TCP.
+if [ "${#launch[@]}" -gt 1 ]; then # Open MPI
+    launch+=(--mca btl 'tcp,self')
+fi
+run+=(--n_layer=4 --n_embd=512 --block_size=8 --batch_size=1 --log_interval=1
+    --gradient_accumulation_steps=2 --gradient_groups=2 --eval_iters=1
+    --save_interval=1000000)
+for ((; i <= failures + 4; i++)); do
+    out_dir=wide$i
+    what="stop, rank 1 of 2, wide"
+    begin 2
+    wait_for '^iter 2:'
+    after_ms=$((RANDOM % 1000))
+    pause $after_ms
+    rank 1
+    hit_at=$(milliseconds)
+    kill -STOP "$victim"
+    ended 7
+    word 'rank 1 (\(.*\) )?has not been heard'
+    rm -rf "$out_dir"
+done
 echo "$failures failures, the slowest end after $slowest ms, $last"

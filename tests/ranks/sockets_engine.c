@@ -4,7 +4,8 @@
  *
  * PL_SOCKETS_FOLDER, PL_SOCKETS_RANK and PL_SOCKETS_RANKS in the environment
  * say where they meet, and who this is. A message that is sent is copied, and
- * done at once; one that arrives before it is asked for is kept. */
+ * done at once; one that arrives before it is asked for is kept. A message of
+ * another size than was asked for is an error. */
 #include "comm/engine.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ typedef struct message {
 /* A receive that is under way; done once `data` has all of it. */
 typedef struct wish {
     struct wish *next;
-    size_t bytes;
+    size_t bytes, came; /* what was asked for, and what has come */
     int tag, from, is_done;
     void *data;
 } wish;
@@ -131,6 +132,8 @@ static void write_out(peer *p)
         message *m = p->out;
         ssize_t n = send(p->socket, m->data + m->done, m->bytes - m->done,
                          MSG_NOSIGNAL);
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+            n = (ssize_t)(m->bytes - m->done); /* nobody is there any more */
         if (n <= 0)
             return;
         m->done += (size_t)n;
@@ -152,6 +155,7 @@ static void match(peer *p)
                 continue;
             memcpy(w->data, m->data, m->bytes < w->bytes ? m->bytes : w->bytes);
             w->is_done = 1;
+            w->came = m->bytes;
             *at = m->next;
             if (!*at)
                 p->last_in = at;
@@ -248,18 +252,18 @@ static void drop(wish *w)
 
 static int done(pl_comm_request *request, int *is_done, char *why)
 {
-    (void)why;
+    const wish *w = request->handle == &sent ? NULL : request->handle;
     move_on();
-    *is_done = request->handle == &sent || ((wish *)request->handle)->is_done;
-    if (*is_done && request->handle != &sent)
-        drop(request->handle);
-    return 0;
-}
-
-static void cancel(pl_comm_request *request)
-{
-    if (request->handle != &sent)
-        drop(request->handle);
+    *is_done = !w || w->is_done;
+    if (!w || !*is_done)
+        return 0;
+    const size_t bytes = w->bytes, came = w->came;
+    drop(request->handle);
+    if (came == bytes)
+        return 0;
+    snprintf(why, PL_COMM_TEXT_BYTES, "%zu bytes have come, not %zu", came,
+             bytes);
+    return 1;
 }
 
 static void close_sockets(const pl_comm_patience *patience)
@@ -271,6 +275,8 @@ static void close_sockets(const pl_comm_patience *patience)
             write_out(p);
         if (i == rank)
             continue;
+        while (p->wishes)
+            drop(p->wishes);
         close(p->socket);
         for (message *m = p->in, *next; m; m = next) {
             next = m->next;
@@ -291,7 +297,6 @@ static const pl_comm_engine engine = {
     .send = send_message,
     .receive = receive,
     .done = done,
-    .cancel = cancel,
     .close = close_sockets,
     .give_up = give_up,
 };

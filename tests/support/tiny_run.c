@@ -90,6 +90,11 @@ pl_status tiny_run_try(tiny_run *run, pl_error *err)
     pl_machine machine;
     pl_status status = pl_machine_make(&machine, PL_MACHINE_RUN, &run->config,
                                        NULL, &run->heap, err);
+    if (!status && run->comm) {
+        machine.comm = run->comm;
+        machine.ranks = (size_t)pl_comm_ranks(run->comm);
+        machine.rank = (size_t)pl_comm_rank(run->comm);
+    }
     if (!status)
         status = pl_session_open_train(&run->session, run->purpose,
                                        &run->config, &machine, NULL, &run->heap,

@@ -13,6 +13,7 @@ typedef struct tiny_run {
     pl_heap heap;
     pl_config config;
     pl_run_purpose purpose; /* PL_RUN_TRAINS unless it is set */
+    pl_comm *comm;          /* NULL unless it is set: others share the run */
     pl_session session;
     int is_open;
 } tiny_run;
