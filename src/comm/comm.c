@@ -8,6 +8,7 @@
  * pulse): whatever holds a rank up, a file that is written for one, the others
  * hear of it. Its lock is that of the engine and of what is known here. */
 #include "comm/comm.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -137,6 +138,7 @@ pl_status pl_comm_open(pl_comm **out, const char *path, double timeout_seconds,
     size_t before = 0, after = 0;
     *out = NULL;
     pl_status status = find_engine(&engine, path, err);
+    PL_CHECK(status || engine);
     if (!status)
         status = pl_heap_take(heap, &comm, 1, sizeof *comm, err);
     if (status)
