@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whole runs by OpenCL on PoCL: two GPT-2s and a Qwen3 in three dtypes, with
+# Whole runs by OpenCL on PoCL: two GPT-2s, a Qwen3 and a Llama in three dtypes, with
 # dropout, accumulation, groups, clipping, mixed checkpoint levels, chunks that
 # divide nothing, evaluation and samples. The losses of every step and the
 # checkpoint are the processor's, by avx2 and by avx512 where there is one.
@@ -28,6 +28,10 @@ models=(
      --gradient_accumulation_steps=2 --dropout=0.1 --bias=True
      --tie_word_embeddings=False --activation=gelu_tanh --eval_block_size=33
      --optimizer=muon"
+    "--architecture=llama --n_layer=2 --n_head=4 --n_kv_head=2 --n_embd=64
+     --block_size=48 --batch_size=3 --gradient_accumulation_steps=2
+     --dropout=0.1 --optimizer=muon --muon_scale=rms --schedule=wsd
+     --mlp_hidden=100 --tie_word_embeddings=True --weights=bf16"
 )
 losses() {
     grep -o '"[a-z_]*loss": [^,}]*\|"grad_norm": [^,}]*' "$1/metrics.jsonl"
@@ -35,12 +39,13 @@ losses() {
 isas=(avx2)
 ! grep -q avx512 /proc/cpuinfo || isas+=(avx512)
 runs=0
-nth=0
-for model in "${models[@]}"; do
-    for dtype in float32 bfloat16 float16; do
+dtypes=(float32 bfloat16 float16)
+for nth in "${!models[@]}"; do
+    model=${models[nth]}
+    for dtype in "${dtypes[@]}"; do
         # each model in one of them, and --long in all
-        nth=$((nth + 1))
-        [ "${PL_TEST_LONG:-0}" != 0 ] || [ $((nth % 4)) = 1 ] || continue
+        [ "${PL_TEST_LONG:-0}" != 0 ] || [ $dtype = "${dtypes[nth % 3]}" ] ||
+            continue
         # Words on purpose.
         # shellcheck disable=SC2206
         size=("${base[@]}" $model --dtype=$dtype)

@@ -9,15 +9,8 @@
 # such thing it says so, and the rest is tested.
 set -eu
 . tests/support/cli.sh
-
-if [ -z "${PL_MOUNTED:-}" ]; then
-    PL_MOUNTED=no
-    if unshare -rm true 2>/dev/null; then
-        PL_MOUNTED=yes exec unshare -rm bash "$0" "$@"
-    fi
-    echo "no name spaces for users here: no disk is full"
-fi
 . tests/support/ranks.sh
+in_own_mounts "$@"
 
 failures=${PL_FAILURES:-10}
 if [ "${1:-}" = --long ] || [ -n "${PL_TEST_LONG:-}" ]; then

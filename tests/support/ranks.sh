@@ -23,6 +23,17 @@ on() {
     fi
 }
 
+# in_own_mounts ARGUMENTS...: begins the test anew where it may mount a disk
+# that gets full; $PL_MOUNTED is no where the system allows no such thing
+in_own_mounts() {
+    [ -z "${PL_MOUNTED:-}" ] || return 0
+    PL_MOUNTED=no
+    if unshare -rm true 2>/dev/null; then
+        PL_MOUNTED=yes exec unshare -rm bash "$0" "$@"
+    fi
+    echo "no name spaces for users here: no disk is full"
+}
+
 # A model that is trained in a moment, in four groups.
 four=(--n_layer=2 --n_head=2 --n_embd=16 --block_size=16 --batch_size=4
     --gradient_accumulation_steps=4 --gradient_groups=4 --eval_iters=3
