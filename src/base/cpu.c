@@ -73,9 +73,9 @@ static int is_named(pl_isa isa, const char *wish)
     return wish && strcmp(wish, isa_names[isa]) == 0;
 }
 
-/* By AMX bfloat16 has an arithmetic of its own, so that no stopwatch may decide:
- * the same processor has to find the same set every time. It multiplies several
- * times faster than anything else wherever it is. */
+/* By AMX bfloat16 has an arithmetic of its own, so that no stopwatch may
+ * decide: the same processor has to find the same set every time. It multiplies
+ * several times faster than anything else wherever it is. */
 #if PL_HAVE_AMX
 static int has_amx(const char *wish)
 {
