@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Whole runs by OpenCL on PoCL: two GPT-2s, a Qwen3 and a Llama in three dtypes, with
-# dropout, accumulation, groups, clipping, mixed checkpoint levels, chunks that
-# divide nothing, evaluation and samples. The losses of every step and the
+# Whole runs by OpenCL on PoCL: two GPT-2s, a Qwen3 and a Llama in three dtypes,
+# with dropout, accumulation, groups, clipping, mixed checkpoint levels, chunks
+# that divide nothing, evaluation and samples. The losses of every step and the
 # checkpoint are the processor's, by avx2 and by avx512 where there is one.
 set -eu
 . tests/support/cli.sh
