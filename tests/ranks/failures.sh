@@ -158,10 +158,14 @@ fail_by() {
     local pid
     hit_at=$(milliseconds)
     case $1 in
-    kill) # the launcher says who it was
+    kill) # the launcher says who it was, of one that has begun to speak to it
         kill -9 "$victim"
         ended 137
-        word "rank $2 .*signal 9"
+        if grep -q ' ranks by ' log.txt; then
+            word "rank $2 .*signal 9"
+        else
+            word "rank $2 .*signal 9|process returned *$|non-zero exit code"
+        fi
         ;;
     stop)
         kill -STOP "$victim"
