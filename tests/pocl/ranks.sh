@@ -5,14 +5,7 @@
 set -eu
 . tests/support/cli.sh
 . tests/support/ranks.sh
-work_on_disk
-export XDG_CACHE_HOME="$TMP_DIR/cache"
-make_text >cats.txt
-expect 0 "$PLIMSOLL" prepare --out=data/chars cats.txt
-expect 0 "$PLIMSOLL" devices
-pocl=$(sed -n 's/^\(opencl:[0-9]*\) .*/\1/p' <<<"$out" | head -n 1)
-[ -n "$pocl" ] ||
-    fail "no PoCL here (script/setup --test installs it)"$'\n'"$out"
+. tests/support/pocl.sh
 
 train=("$PLIMSOLL" train --dataset=chars --n_layer=2 --n_head=2 --n_embd=40
     --block_size=32 --batch_size=2 --gradient_accumulation_steps=4

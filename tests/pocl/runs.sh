@@ -5,14 +5,7 @@
 # checkpoint are the processor's, by avx2 and by avx512 where there is one.
 set -eu
 . tests/support/cli.sh
-work_on_disk
-export XDG_CACHE_HOME="$TMP_DIR/cache"
-make_text >cats.txt
-expect 0 "$PLIMSOLL" prepare --out=data/chars cats.txt
-expect 0 "$PLIMSOLL" devices
-pocl=$(sed -n 's/^\(opencl:[0-9]*\) .*/\1/p' <<<"$out" | head -n 1)
-[ -n "$pocl" ] ||
-    fail "no PoCL here (script/setup --test installs it)"$'\n'"$out"
+. tests/support/pocl.sh
 
 base=(--dataset=chars --max_iters=3 --eval_interval=2 --eval_iters=2
     --log_interval=1 --learning_rate=1e-2 --warmup_iters=1 --lr_decay_iters=9
