@@ -124,13 +124,22 @@ pl_status pl_file_open_again(pl_file *file, const char *path,
                 pl_units_exact(size_bytes).text);
         goto close_file;
     }
-    if (pl_file_cut(file, size_bytes, err))
+    if (pl_file_resize(file, size_bytes, err))
         goto close_file;
     return PL_OK;
 
 close_file:
     pl_file_abandon(file);
     return PL_E_IO;
+}
+
+/* For writing alone: a file system that is asked for pages as well would read,
+ * and write back, what others have written to the same page meanwhile. */
+pl_status pl_file_open_shared(pl_file *file, const char *path, pl_error *err)
+{
+    static const char attempt[] = "write to";
+    pl_status status = open_as(file, path, O_WRONLY | O_NOFOLLOW, attempt, err);
+    return status ? status : ask_size(file, attempt, err);
 }
 
 /* Never repeated: on Linux an interrupted close has closed. */
@@ -309,13 +318,13 @@ void pl_file_write_behind(const pl_file *file)
     (void)sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-pl_status pl_file_cut(pl_file *file, uint64_t size_bytes, pl_error *err)
+pl_status pl_file_resize(pl_file *file, uint64_t size_bytes, pl_error *err)
 {
     int result;
     PL_CHECK(file->fd >= 0 && size_bytes <= INT64_MAX);
     PL_FILE_CHANGE(result, ftruncate(file->fd, (off_t)size_bytes));
     if (result < 0 || lseek(file->fd, (off_t)size_bytes, SEEK_SET) < 0)
-        return pl_file_refused(err, "shorten", file->path, errno);
+        return pl_file_refused(err, "resize", file->path, errno);
     file->size_bytes = size_bytes;
     return PL_OK;
 }

@@ -57,6 +57,11 @@ PL_MUST_CHECK pl_status pl_file_create(pl_file *file, const char *path,
 PL_MUST_CHECK pl_status pl_file_open_again(pl_file *file, const char *path,
                                            uint64_t size_bytes, pl_error *err);
 
+/* One that is there, for pl_file_write_at and pl_file_sync alone: what is
+ * written to other places of it meanwhile, by other processes, stays. */
+PL_MUST_CHECK pl_status pl_file_open_shared(pl_file *file, const char *path,
+                                            pl_error *err);
+
 /* Made if absent, and locked for this process alone until it is closed, or the
  * process ends however it ends. PL_E_IO at once if another one holds it. May
  * be removed while it is held. */
@@ -141,9 +146,10 @@ PL_MUST_CHECK pl_status pl_file_write_at(pl_file *file, const void *data,
 /* Tells the system to begin with writing to the disk what was written so far,
  * so that a later pl_file_sync has less to wait for. Advice: it can't fail. */
 void pl_file_write_behind(const pl_file *file);
-/* Cuts it to its first `size_bytes` bytes, where the next append goes. */
-PL_MUST_CHECK pl_status pl_file_cut(pl_file *file, uint64_t size_bytes,
-                                    pl_error *err);
+/* Cuts it to its first `size_bytes` bytes, or adds zeros that take no room yet;
+ * the next append goes to its end. */
+PL_MUST_CHECK pl_status pl_file_resize(pl_file *file, uint64_t size_bytes,
+                                       pl_error *err);
 /* Returns once the bytes are on the disk. */
 PL_MUST_CHECK pl_status pl_file_sync(pl_file *file, pl_error *err);
 

@@ -33,6 +33,20 @@ pl_hash_text pl_hash_end(const pl_hash *hash)
     return out;
 }
 
+/* All but the address of a table, which each process has its own of. */
+void pl_hash_adopt(pl_hash *hash)
+{
+    pl_hash own;
+    pl_hash_begin(&own);
+    ((XXH3_state_t *)(void *)hash)->extSecret =
+        ((const XXH3_state_t *)(const void *)&own)->extSecret;
+}
+
+unsigned pl_hash_version(void)
+{
+    return XXH_versionNumber();
+}
+
 pl_hash_text pl_hash_of(const void *data, size_t bytes)
 {
     pl_hash hash;

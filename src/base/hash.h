@@ -22,6 +22,12 @@ void pl_hash_add(pl_hash *hash, const void *data, size_t bytes);
 /* Of what was added so far; more may be added afterwards. */
 pl_hash_text pl_hash_end(const pl_hash *hash);
 
+/* Makes usable here what another process has begun, byte for byte as it was
+ * there. Only one version of the library knows the other's: processes whose
+ * pl_hash_version differ may not hand anything over. */
+void pl_hash_adopt(pl_hash *hash);
+unsigned pl_hash_version(void);
+
 /* All at once. */
 pl_hash_text pl_hash_of(const void *data, size_t bytes);
 

@@ -180,7 +180,7 @@ static pl_status append_line(pl_metrics *metrics, const line *l, pl_error *err)
     if (metrics->file.fd < 0)
         return PL_OK;
     if (pl_file_size(&metrics->file) != metrics->good_bytes)
-        status = pl_file_cut(&metrics->file, metrics->good_bytes, err);
+        status = pl_file_resize(&metrics->file, metrics->good_bytes, err);
     if (!status)
         status = pl_file_append(&metrics->file, l->text, l->used, err);
     if (!status)

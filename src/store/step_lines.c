@@ -27,7 +27,7 @@ static pl_status append(pl_step_lines *lines, const char *out_dir,
         if (!status)
             status = pl_file_create(&lines->file, path, err);
     } else if (pl_file_size(&lines->file) != lines->good_bytes) {
-        status = pl_file_cut(&lines->file, lines->good_bytes, err);
+        status = pl_file_resize(&lines->file, lines->good_bytes, err);
     }
     if (!status)
         status = pl_file_append(&lines->file, text, bytes, err);

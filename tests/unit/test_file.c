@@ -477,7 +477,7 @@ static void a_file_that_was_cut_is_appended_to_there(void **state)
     const char *path = scratch_path(&dir, "f");
     assert_int_equal(pl_file_create(&file, path, &err), PL_OK);
     assert_int_equal(pl_file_append(&file, "abcdef", 6, &err), PL_OK);
-    assert_int_equal(pl_file_cut(&file, 2, &err), PL_OK);
+    assert_int_equal(pl_file_resize(&file, 2, &err), PL_OK);
     assert_int_equal(pl_file_append(&file, "X", 1, &err), PL_OK);
     assert_int_equal(pl_file_close(&file, &err), PL_OK);
     assert_holds(path, "abX");
