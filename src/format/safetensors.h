@@ -51,16 +51,32 @@ typedef struct pl_tensor_info {
 
 /* ---- writing ---- */
 
+/* How a tensor's data goes on from somewhere: so many bytes are written by one
+ * of the processes. */
+typedef struct pl_tensor_part {
+    uint64_t bytes;
+    size_t writer;
+} pl_tensor_part;
+
 /* What is to be written, told piece by piece so that nothing has to be
  * collected: `describe` fills name, dtype, rank and dims of tensor i, or leaves
  * rank 0 where there is none; `read` yields bytes [at, at + bytes) of its data.
- */
+ *
+ * Where several processes write one file, `writer` is this one, `part` says how
+ * the data goes on from byte `at`, which lies at `place` in the file, and `sum`
+ * adds to the checksum a part that another one writes. `part` NULL: this
+ * process writes all of it. */
 typedef struct pl_tensor_source {
     void *context;
     size_t count;
     void (*describe)(void *context, size_t i, pl_tensor_info *info);
     pl_status (*read)(void *context, size_t i, size_t at, void *out,
                       size_t bytes, pl_error *err);
+    size_t writer;
+    pl_tensor_part (*part)(void *context, size_t i, uint64_t at,
+                           uint64_t place);
+    pl_status (*sum)(void *context, size_t i, size_t at,
+                     const pl_tensor_part *part, pl_hash *hash, pl_error *err);
 } pl_tensor_source;
 
 /* Writes and syncs a new file at `path` (the caller renames); the data goes
@@ -70,10 +86,18 @@ PL_MUST_CHECK pl_status pl_safetensors_write(const char *path,
                                              void *slice, size_t slice_bytes,
                                              pl_error *err);
 
-/* The same; every byte is added to `hash`, which was begun. */
+/* The same; every byte is added to `hash`, which was begun. The places of what
+ * other processes write stay empty. */
 PL_MUST_CHECK pl_status pl_safetensors_write_summed(
     const char *path, const pl_tensor_source *source, void *slice,
     size_t slice_bytes, pl_hash *hash, pl_error *err);
+
+/* Writes what this process has of a file into the one at `path`, which another
+ * has written like that, and syncs it. *bytes: how many. */
+PL_MUST_CHECK pl_status pl_safetensors_fill(const char *path,
+                                            const pl_tensor_source *source,
+                                            void *slice, size_t slice_bytes,
+                                            uint64_t *bytes, pl_error *err);
 
 /* Bytes of the file that would be written. */
 uint64_t pl_safetensors_size(const pl_tensor_source *source);

@@ -1,6 +1,7 @@
 /* safetensors_write.c: the header is computed twice, once to know its length
  * and once to write it, so that it never has to be held. */
 #include "base/check.h"
+#include "base/units.h"
 #include "format/safetensors.h"
 
 #include <inttypes.h>
@@ -53,14 +54,26 @@ static size_t entry(char text[ENTRY_BYTES], const pl_tensor_info *info,
 /* What is written, and the sum of it. */
 typedef struct output {
     pl_file file;
-    pl_hash *hash; /* NULL: nobody asks */
+    pl_hash *hash;  /* NULL: nobody asks */
+    uint64_t place; /* in the file */
+    uint64_t unsynced, written;
 } output;
 
 static pl_status put(output *out, const void *data, size_t bytes, pl_error *err)
 {
     if (out->hash)
         pl_hash_add(out->hash, data, bytes);
-    return pl_file_append(&out->file, data, bytes, err);
+    pl_status status = pl_file_write_at(&out->file, data, bytes, out->place,
+                                        err);
+    out->place += bytes;
+    out->written += bytes;
+    out->unsynced += bytes;
+    if (!status && out->unsynced >= MOST_DIRTY_BYTES) {
+        status = pl_file_sync(&out->file, err);
+        pl_file_drop_cache(&out->file);
+        out->unsynced = 0;
+    }
+    return status;
 }
 
 typedef struct sizes {
@@ -116,31 +129,58 @@ static pl_status write_header(output *out, const pl_tensor_source *source,
     return status;
 }
 
-static pl_status write_data(output *out, const pl_tensor_source *source,
-                            void *slice, size_t slice_bytes, pl_error *err)
+/* What data goes through on its way. */
+typedef struct window {
+    void *slice;
+    size_t bytes;
+} window;
+
+/* Bytes [at, end) of tensor i, which this process has. */
+static pl_status write_part(output *out, const pl_tensor_source *source,
+                            size_t i, uint64_t at, uint64_t end, window w,
+                            pl_error *err)
 {
     pl_status status = PL_OK;
-    uint64_t unsynced = 0;
+    for (size_t bytes; at < end && !status; at += bytes) {
+        bytes = end - at < w.bytes ? (size_t)(end - at) : w.bytes;
+        status = source->read(source->context, i, (size_t)at, w.slice, bytes,
+                              err);
+        if (!status)
+            status = put(out, w.slice, bytes, err);
+    }
+    return status;
+}
+
+static pl_status write_tensor(output *out, const pl_tensor_source *source,
+                              size_t i, uint64_t total, window w, pl_error *err)
+{
+    pl_status status = PL_OK;
+    for (uint64_t at = 0, end; at < total && !status; at = end) {
+        pl_tensor_part part = { total - at, source->writer };
+        if (source->part)
+            part = source->part(source->context, i, at, out->place);
+        PL_CHECK(part.bytes > 0 && part.bytes <= total - at);
+        end = at + part.bytes;
+        if (part.writer == source->writer) {
+            status = write_part(out, source, i, at, end, w, err);
+            continue;
+        }
+        if (out->hash)
+            status = source->sum(source->context, i, (size_t)at, &part,
+                                 out->hash, err);
+        out->place += part.bytes;
+    }
+    return status;
+}
+
+static pl_status write_data(output *out, const pl_tensor_source *source,
+                            window w, pl_error *err)
+{
+    pl_status status = PL_OK;
     for (size_t i = 0; i < source->count && !status; i++) {
         pl_tensor_info info;
-        if (!describe(source, i, &info))
-            continue;
-        uint64_t total = data_bytes(&info);
-        for (uint64_t at = 0; at < total && !status;) {
-            size_t bytes = total - at < slice_bytes ? (size_t)(total - at)
-                                                    : slice_bytes;
-            status = source->read(source->context, i, (size_t)at, slice, bytes,
-                                  err);
-            if (!status)
-                status = put(out, slice, bytes, err);
-            at += bytes;
-            unsynced += bytes;
-            if (!status && unsynced >= MOST_DIRTY_BYTES) {
-                status = pl_file_sync(&out->file, err);
-                pl_file_drop_cache(&out->file);
-                unsynced = 0;
-            }
-        }
+        if (describe(source, i, &info))
+            status = write_tensor(out, source, i, data_bytes(&info), w, err);
     }
     return status;
 }
@@ -151,14 +191,16 @@ pl_status pl_safetensors_write_summed(const char *path,
                                       pl_hash *hash, pl_error *err)
 {
     output out = { .file = PL_FILE_CLOSED, .hash = hash };
-
     PL_CHECK(slice_bytes > 0);
     pl_status status = pl_file_create(&out.file, path, err);
     if (status)
         return status;
-    status = write_header(&out, source, err);
+    if (source->part) /* so that what is empty counts at its end, too */
+        status = pl_file_resize(&out.file, pl_safetensors_size(source), err);
     if (!status)
-        status = write_data(&out, source, slice, slice_bytes, err);
+        status = write_header(&out, source, err);
+    if (!status)
+        status = write_data(&out, source, (window){ slice, slice_bytes }, err);
     if (!status)
         status = pl_file_sync(&out.file, err);
     if (status) {
@@ -170,6 +212,38 @@ pl_status pl_safetensors_write_summed(const char *path,
     if (status)
         pl_file_remove_quietly(path);
     return status;
+}
+
+pl_status pl_safetensors_fill(const char *path, const pl_tensor_source *source,
+                              void *slice, size_t slice_bytes, uint64_t *bytes,
+                              pl_error *err)
+{
+    output out = { .file = PL_FILE_CLOSED };
+    PL_CHECK(slice_bytes > 0);
+    const sizes total = measure(source);
+    const uint64_t size = 8 + total.padded + total.data;
+    out.place = 8 + total.padded;
+    pl_status status = pl_file_open_shared(&out.file, path, err);
+    if (status)
+        return status;
+    if (pl_file_size(&out.file) != size)
+        status = pl_fail(
+            err, PL_E_IO,
+            "%s: expected %s, found %s: another process of the run "
+            "should have made it",
+            pl_path_shown(path), pl_units_exact(size).text,
+            pl_units_exact(pl_file_size(&out.file)).text);
+    if (!status)
+        status = write_data(&out, source, (window){ slice, slice_bytes }, err);
+    if (!status)
+        status = pl_file_sync(&out.file, err);
+    *bytes = out.written;
+    if (status) {
+        pl_file_abandon(&out.file);
+        return status;
+    }
+    pl_file_drop_cache(&out.file);
+    return pl_file_close(&out.file, err);
 }
 
 pl_status pl_safetensors_write(const char *path, const pl_tensor_source *source,

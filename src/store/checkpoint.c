@@ -10,7 +10,7 @@
  *                         v
  *                    out_dir/step-00002000
  *
- * Tensors (tensors.h lists them) leave the arena through one slice, a buffer
+ * Tensors (checkpoint_tensors.h) leave the arena through one slice, a buffer
  * that the plan has room for, so that saving needs no memory of its own. Each
  * file's checksum is taken while its bytes are written, and the manifest comes
  * last. Until the rename nothing has the name of a checkpoint, so that a save
@@ -18,61 +18,15 @@
 #include "store/checkpoint.h"
 #include "base/file.h"
 #include "format/safetensors.h"
+#include "store/checkpoint_tensors.h"
 #include "store/hf_text.h"
-#include "store/tensors.h"
 
 #include <string.h>
 
-static const char model_name[] = "model.safetensors";
-static const char optimizer_name[] = "optimizer.safetensors";
-
-/* ---- tensors ---- */
-
-typedef struct kept {
-    const pl_gpt *gpt;
-    const pl_run *run; /* NULL: only sizes are asked for */
-    pl_tensors_file file;
-    size_t worker; /* of PL_TENSORS_WORKER; else 0 */
-} kept;
-
-static void describe(void *context, size_t i, pl_tensor_info *info)
-{
-    const kept *k = context;
-    *info = pl_tensors_at(k->gpt, k->file, i).info;
-}
-
-static pl_status read_tensor(void *context, size_t i, size_t at, void *out,
-                             size_t bytes, pl_error *err)
-{
-    const kept *k = context;
-    pl_tensors_row row = pl_tensors_at(k->gpt, k->file, i);
-    row.worker = k->worker;
-    const size_t each = pl_tensor_dtype_bytes(row.info.dtype);
-    const pl_run_others *others = k->run->others;
-    if (others && !row.is_weight)
-        return others->read(others->context, &row, at / each, bytes / each, out,
-                            err);
-    if (row.buffer != PL_NO_BUFFER)
-        return pl_device_read(k->run->device, row.buffer, row.first * each + at,
-                              out, bytes, err);
-    memset(out, 0, bytes);
-    return PL_OK;
-}
-
-static pl_tensor_source source_of(kept *k)
-{
-    return (pl_tensor_source){
-        .context = k,
-        .count = pl_tensors_rows(k->gpt, k->file),
-        .describe = describe,
-        .read = read_tensor,
-    };
-}
-
 static uint64_t bytes_of(const pl_gpt *gpt, pl_tensors_file file)
 {
-    kept k = { gpt, NULL, file, 0 };
-    pl_tensor_source source = source_of(&k);
+    pl_kept k = { .gpt = gpt, .file = file };
+    const pl_tensor_source source = pl_kept_source(&k);
     return pl_safetensors_size(&source);
 }
 
@@ -106,15 +60,16 @@ uint64_t pl_checkpoint_tokenizer_bytes(const pl_tokenizer_text *file,
     return whole_pages(file->bytes) + whole_pages(hf->bytes);
 }
 
-/* Their files, and the manifest's lines about them. */
-static uint64_t workers_bytes(const pl_gpt *gpt)
+/* The files of tensors, and the manifest's lines about those of workers. */
+static uint64_t tensors_bytes(const pl_gpt *gpt)
 {
     enum { LINE_BYTES = 128 };
-    const size_t workers = pl_gpt_workers(&gpt->layout);
-    if (workers < 2)
-        return 0;
-    return (workers - 1) * whole_pages(bytes_of(gpt, PL_TENSORS_WORKER)) +
-           whole_pages(workers * LINE_BYTES);
+    const size_t files = pl_checkpoint_files(gpt),
+                 workers = pl_gpt_workers(&gpt->layout);
+    uint64_t bytes = workers > 1 ? whole_pages(workers * LINE_BYTES) : 0;
+    for (size_t i = 0; i < files; i++)
+        bytes += whole_pages(bytes_of(gpt, pl_checkpoint_file(gpt, i).file));
+    return bytes;
 }
 
 uint64_t pl_checkpoint_bytes(const pl_config *config, const pl_gpt *gpt,
@@ -123,24 +78,22 @@ uint64_t pl_checkpoint_bytes(const pl_config *config, const pl_gpt *gpt,
     /* the folder, state.json and the small ones */
     uint64_t bytes = PAGE_BYTES + PL_RUN_TEXT_BYTES + SMALL_TEXTS * PAGE_BYTES;
     bytes += tokenizer_bytes + pl_checkpoint_metrics_bytes(config).copy;
-    return bytes + whole_pages(bytes_of(gpt, PL_TENSORS_MODEL)) +
-           whole_pages(bytes_of(gpt, PL_TENSORS_OPTIMIZER)) +
-           workers_bytes(gpt);
+    return bytes + tensors_bytes(gpt);
 }
 
-const char *pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes)
+pl_tensors_name pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes)
 {
-    const uint64_t model = bytes_of(gpt, PL_TENSORS_MODEL);
-    const uint64_t optimizer = bytes_of(gpt, PL_TENSORS_OPTIMIZER);
-    const uint64_t worker = pl_gpt_workers(&gpt->layout) > 1
-                                ? bytes_of(gpt, PL_TENSORS_WORKER)
-                                : 0;
-    *bytes = model > optimizer ? model : optimizer;
-    if (worker > *bytes) {
-        *bytes = worker;
-        return "worker-00001.safetensors";
+    pl_tensors_name largest = { .text = "" };
+    *bytes = 0;
+    for (size_t i = 0; i < pl_checkpoint_files(gpt); i++) {
+        const pl_tensors_name name = pl_checkpoint_file(gpt, i);
+        const uint64_t own = bytes_of(gpt, name.file);
+        if (own > *bytes) {
+            *bytes = own;
+            largest = name;
+        }
     }
-    return model > optimizer ? model_name : optimizer_name;
+    return largest;
 }
 
 /* ---- files ---- */
@@ -150,18 +103,18 @@ typedef struct writing {
     pl_run *run;
     char folder[PL_PATH_BYTES];
     pl_manifest manifest;
+    int is_shared; /* every process of the run writes its part */
 } writing;
 
-static pl_status write_tensors(writing *w, const char *name,
-                               pl_tensors_file file, size_t worker,
+static pl_status write_tensors(writing *w, const pl_tensors_name *name,
                                pl_error *err)
 {
     pl_run *run = w->run;
-    kept k = { &run->gpt, run, file, worker };
-    pl_tensor_source source = source_of(&k);
+    pl_kept k = { &run->gpt, run, name->file, name->worker, w->is_shared };
+    const pl_tensor_source source = pl_kept_source(&k);
     char path[PL_PATH_BYTES];
     pl_hash hash;
-    pl_status status = pl_path_join(path, w->folder, name, err);
+    pl_status status = pl_path_join(path, w->folder, name->text, err);
     if (status)
         return status;
     pl_hash_begin(&hash);
@@ -169,8 +122,25 @@ static pl_status write_tensors(writing *w, const char *name,
         path, &source, pl_device_host(run->device, run->gpt.slice),
         run->gpt.layout.slice_bytes, &hash, err);
     if (!status)
-        pl_manifest_add(&w->manifest, name, pl_safetensors_size(&source),
+        pl_manifest_add(&w->manifest, name->text, pl_safetensors_size(&source),
                         &hash);
+    return status;
+}
+
+/* By all processes of the run where they can write here, else by this one. */
+static pl_status write_all_tensors(writing *w, pl_error *err)
+{
+    const pl_gpt *gpt = &w->run->gpt;
+    const pl_run_others *others = w->run->others;
+    pl_status status = PL_OK;
+    if (others)
+        status = others->look(others->context, w->folder, &w->is_shared, err);
+    for (size_t i = 0; i < pl_checkpoint_files(gpt) && !status; i++) {
+        const pl_tensors_name name = pl_checkpoint_file(gpt, i);
+        status = write_tensors(w, &name, err);
+    }
+    if (!status && others && w->is_shared)
+        status = others->fill(others->context, w->folder, err);
     return status;
 }
 
@@ -253,12 +223,7 @@ static pl_status write_all(writing *w, pl_error *err)
 {
     char path[PL_PATH_BYTES];
     size_t bytes;
-    pl_status status = write_tensors(w, model_name, PL_TENSORS_MODEL, 0, err);
-    if (!status)
-        status = write_tensors(w, optimizer_name, PL_TENSORS_OPTIMIZER, 0, err);
-    for (size_t i = 1; i < pl_gpt_workers(&w->run->gpt.layout) && !status; i++)
-        status = write_tensors(w, pl_worker_file_name(i).text,
-                               PL_TENSORS_WORKER, i, err);
+    pl_status status = write_all_tensors(w, err);
     if (!status)
         status = write_texts(w, err);
     if (!status)

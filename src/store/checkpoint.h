@@ -23,17 +23,12 @@
 #ifndef PL_STORE_CHECKPOINT_H
 #define PL_STORE_CHECKPOINT_H
 
+#include "store/checkpoint_tensors.h"
 #include "store/manifest.h"
 #include "store/run.h"
 
 /* The longest value of a key that a checkpoint can hold, with its zero. */
 enum { PL_CHECKPOINT_VALUE_BYTES = 4096 };
-
-/* Of worker 1 or a later one. */
-typedef struct pl_worker_file {
-    char text[48];
-} pl_worker_file;
-pl_worker_file pl_worker_file_name(size_t worker);
 
 /* What state.json says. */
 typedef struct pl_checkpoint_state {
@@ -52,7 +47,8 @@ typedef struct pl_checkpoint_state {
 
 /* ---- writing ---- */
 
-/* Writes out_dir/step-<step>. Allocates nothing. */
+/* Writes out_dir/step-<step>. Allocates nothing. Of processes that share a run
+ * rank 0 alone comes here, and run->others has the others. */
 PL_MUST_CHECK pl_status pl_checkpoint_save(pl_run *run, pl_error *err);
 
 /* The most bytes that a checkpoint of this run takes on a disk: every file in
@@ -65,8 +61,8 @@ uint64_t pl_checkpoint_tokenizer_bytes(const pl_tokenizer_text *file,
 /* Likewise its metrics, those in out_dir too. */
 pl_metrics_bytes pl_checkpoint_metrics_bytes(const pl_config *config);
 
-/* The larger of its two files of tensors: its name, and its bytes. */
-const char *pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes);
+/* The largest of its files of tensors, and its bytes. */
+pl_tensors_name pl_checkpoint_largest(const pl_gpt *gpt, uint64_t *bytes);
 
 /* The JSON files, into run->text; *bytes without the zero. */
 PL_MUST_CHECK pl_status pl_checkpoint_state_text(pl_run *run, size_t *bytes,

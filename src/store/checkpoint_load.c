@@ -2,9 +2,8 @@
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "store/checkpoint.h"
-#include "store/tensors.h"
+#include "store/checkpoint_tensors.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- tensors ---- */
@@ -108,52 +107,36 @@ static pl_status visit_file(pl_run *loader, const pl_run *run,
 }
 
 static pl_status visit_part(pl_run *loader, const pl_run *run,
-                            const char *folder, const char *name,
-                            pl_tensors_file file, size_t worker, pl_heap *heap,
-                            pl_error *err)
+                            const char *folder, const pl_tensors_name *name,
+                            pl_heap *heap, pl_error *err)
 {
     char path[PL_PATH_BYTES];
     pl_safetensors st;
-    pl_status status = pl_path_join(path, folder, name, err);
+    pl_status status = pl_path_join(path, folder, name->text, err);
     if (!status)
         status = pl_safetensors_open(&st, path, heap, err);
     if (status)
         return status;
-    status = visit_file(loader, run, &st, file, worker, err);
+    status = visit_file(loader, run, &st, name->file, name->worker, err);
     pl_safetensors_close(&st);
     return status;
 }
 
-pl_worker_file pl_worker_file_name(size_t worker)
-{
-    pl_worker_file name;
-    snprintf(name.text, sizeof name.text, "worker-%05zu.safetensors", worker);
-    return name;
-}
-
-/* One after the other, so that the header of one is there at once. */
-static pl_status visit_workers(pl_run *loader, const pl_run *run,
-                               const char *folder, pl_error *err)
-{
-    pl_status status = PL_OK;
-    for (size_t i = 1; i < pl_gpt_workers(&run->gpt.layout) && !status; i++) {
-        pl_heap scratch = pl_heap_make(run->heap->limit_bytes);
-        status = visit_part(loader, run, folder, pl_worker_file_name(i).text,
-                            PL_TENSORS_WORKER, i, &scratch, err);
-        pl_heap_close(&scratch);
-    }
-    return status;
-}
-
+/* Those of workers one after the other, so that the header of one is there at
+ * once. */
 static pl_status visit(pl_run *loader, const pl_run *run, const char *folder,
                        pl_error *err)
 {
-    pl_status status = visit_part(loader, run, folder, "model.safetensors",
-                                  PL_TENSORS_MODEL, 0, run->heap, err);
-    if (!status)
-        status = visit_part(loader, run, folder, "optimizer.safetensors",
-                            PL_TENSORS_OPTIMIZER, 0, run->heap, err);
-    return status ? status : visit_workers(loader, run, folder, err);
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < pl_checkpoint_files(&run->gpt) && !status; i++) {
+        const pl_tensors_name name = pl_checkpoint_file(&run->gpt, i);
+        pl_heap scratch = pl_heap_make(run->heap->limit_bytes);
+        status = visit_part(
+            loader, run, folder, &name,
+            name.file == PL_TENSORS_WORKER ? &scratch : run->heap, err);
+        pl_heap_close(&scratch);
+    }
+    return status;
 }
 
 pl_status pl_checkpoint_check(const pl_run *run, const char *folder,

@@ -13,18 +13,24 @@ enum {
     OPEN_FILES = 4 + 2,
 };
 
-static pl_status check_size(pl_run *run, pl_error *err)
+pl_status pl_limits_check_size(const pl_gpt *gpt, pl_error *err)
 {
     const uint64_t limit = pl_file_limit_bytes();
     uint64_t bytes;
-    const char *name = pl_checkpoint_largest(&run->gpt, &bytes);
+    const pl_tensors_name name = pl_checkpoint_largest(gpt, &bytes);
     if (bytes > limit)
         return pl_fail(
             err, PL_E_IO,
             "a checkpoint's %s has %s, and this process may write files of at "
             "most %s (ulimit -f): no save would succeed. Raise "
             "the limit (ulimit -f unlimited)",
-            name, pl_units_exact(bytes).text, pl_units_exact(limit).text);
+            name.text, pl_units_exact(bytes).text, pl_units_exact(limit).text);
+    return PL_OK;
+}
+
+static void warn_of_metrics(const pl_run *run)
+{
+    const uint64_t limit = pl_file_limit_bytes();
     const pl_metrics_bytes metrics = pl_checkpoint_metrics_bytes(run->config);
     uint64_t most = metrics.lines > metrics.events ? metrics.lines
                                                    : metrics.events;
@@ -39,11 +45,12 @@ static pl_status check_size(pl_run *run, pl_error *err)
                    "before the run does. Checkpoints "
                    "fit. Raise the limit (ulimit -f unlimited)",
                    pl_units_exact(limit).text, pl_units_exact(most).text);
-    return PL_OK;
 }
 
 pl_status pl_limits_check(pl_run *run, pl_error *err)
 {
-    pl_status status = check_size(run, err);
+    pl_status status = pl_limits_check_size(&run->gpt, err);
+    if (!status)
+        warn_of_metrics(run);
     return status ? status : pl_file_spare(&run->outdir.lock, OPEN_FILES, err);
 }

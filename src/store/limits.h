@@ -11,4 +11,8 @@
  * asked once the data and the out_dir are open, before memory is taken. */
 PL_MUST_CHECK pl_status pl_limits_check(pl_run *run, pl_error *err);
 
+/* The first of these alone: for a process that writes a part of checkpoints and
+ * nothing else. */
+PL_MUST_CHECK pl_status pl_limits_check_size(const pl_gpt *gpt, pl_error *err);
+
 #endif

@@ -31,8 +31,8 @@ typedef enum pl_run_purpose {
     PL_RUN_IS_MEASURED,
 } pl_run_purpose;
 
-/* Moments that other processes keep of a run which several share: how what a
- * checkpoint has of them is read and written from here. */
+/* The other processes of a run that several share, for a checkpoint that is
+ * read or written from here. */
 typedef struct pl_run_others {
     void *context;
     /* `count` elements from `first` on of a tensor of the optimizer's, wherever
@@ -41,6 +41,15 @@ typedef struct pl_run_others {
                       size_t count, void *out, pl_error *err);
     pl_status (*write)(void *context, const pl_tensors_row *row, size_t first,
                        size_t count, const void *in, pl_error *err);
+    /* Whether all of them can write into a folder that was made here. */
+    pl_status (*look)(void *context, const char *folder, int *is_shared,
+                      pl_error *err);
+    /* Adds `count` elements from `first` on, which `rank` has all of, to a
+     * checksum. */
+    pl_status (*sum)(void *context, const pl_tensors_row *row, size_t rank,
+                     size_t first, size_t count, pl_hash *hash, pl_error *err);
+    /* Lets each write its part of the files in the folder. */
+    pl_status (*fill)(void *context, const char *folder, pl_error *err);
 } pl_run_others;
 
 typedef struct pl_run {

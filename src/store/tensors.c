@@ -108,3 +108,28 @@ pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i)
     row.info.dims[1] = shape.cols;
     return row;
 }
+
+size_t pl_tensors_elements(const pl_tensors_row *row)
+{
+    return row->info.dims[0] * (row->info.rank == 2 ? row->info.dims[1] : 1);
+}
+
+pl_tensors_share pl_tensors_own(const pl_gpt *gpt, const pl_tensors_row *row,
+                                size_t rank)
+{
+    const size_t elements = pl_tensors_elements(row);
+    if (row->keeper == PL_TENSORS_WORKERS_OWN)
+        return (pl_tensors_share){ 0, row->worker == rank ? elements : 0,
+                                   row->first };
+    const pl_slice own = pl_slices_at(&gpt->slices, row->slot, rank);
+    if (!row->is_weight)
+        return (pl_tensors_share){ own.first / row->unit,
+                                   (own.count + row->unit - 1) / row->unit, 0 };
+    const size_t own_end = own.first + own.count,
+                 row_end = row->first + elements,
+                 first = own.first > row->first ? own.first : row->first,
+                 end = own_end < row_end ? own_end : row_end;
+    if (first >= end)
+        return (pl_tensors_share){ 0, 0, 0 };
+    return (pl_tensors_share){ first - row->first, end - first, first };
+}

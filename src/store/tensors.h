@@ -28,13 +28,26 @@ typedef struct pl_tensors_row {
     size_t unit;              /* of a moment: elements that share one of it */
     size_t first;             /* of the buffer's elements that it begins with */
     int is_weight;            /* in the names that others know */
-    pl_tensors_keeper keeper; /* of what isn't */
+    pl_tensors_keeper keeper; /* weights: of what it writes of them */
     size_t worker;            /* of PL_TENSORS_WORKERS_OWN: whose it is, which
                                * the caller says */
 } pl_tensors_row;
 
+/* Elements of a tensor that one process has. Of weights, which each has all of,
+ * those that it writes to a file that several write. */
+typedef struct pl_tensors_share {
+    size_t first, count; /* of the tensor's elements; count 0: none */
+    size_t at;           /* of its buffer's: where they begin */
+} pl_tensors_share;
+
 /* Rows of a file, with those that turn out to be empty. */
 size_t pl_tensors_rows(const pl_gpt *gpt, pl_tensors_file file);
 pl_tensors_row pl_tensors_at(const pl_gpt *gpt, pl_tensors_file file, size_t i);
+
+size_t pl_tensors_elements(const pl_tensors_row *row);
+
+/* The share of `rank` in a tensor that several processes keep. */
+pl_tensors_share pl_tensors_own(const pl_gpt *gpt, const pl_tensors_row *row,
+                                size_t rank);
 
 #endif

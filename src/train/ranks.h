@@ -29,6 +29,13 @@ typedef struct pl_ranks_work {
     double waited, seconds;
 } pl_ranks_work;
 
+/* Of a checkpoint's tensors. */
+typedef enum pl_writers {
+    PL_WRITERS_UNKNOWN, /* none was written yet */
+    PL_WRITERS_ALL,     /* each its part, into a folder that all share */
+    PL_WRITER_FIRST,    /* rank 0 gathers them */
+} pl_writers;
+
 typedef struct pl_ranks {
     pl_comm *comm; /* NULL: there is one process */
     pl_run *run;
@@ -50,6 +57,7 @@ typedef struct pl_ranks {
     pl_status ended; /* its own */
     pl_error trouble;
     pl_ranks_work work;
+    pl_writers writers; /* of the newest checkpoint */
 } pl_ranks;
 
 /* Memory for messages, of the heap. */
@@ -91,8 +99,9 @@ PL_MUST_CHECK pl_status pl_ranks_sum_up(pl_ranks *ranks, pl_error *err);
 
 /* ---- what rank 0 keeps of it, in files ---- */
 
-/* Rank 0 reads and writes moments wherever they are: pl_run_others. Meanwhile
- * the others serve, until rank 0 says that it is done, and how that ended. */
+/* Rank 0 reads and writes moments wherever they are, and lets the others write
+ * theirs where they can: pl_run_others. Meanwhile the others serve, until rank
+ * 0 says that it is done, and how that ended. */
 pl_run_others pl_ranks_others(pl_ranks *ranks);
 PL_MUST_CHECK pl_status pl_ranks_serve(pl_ranks *ranks, pl_status *ended,
                                        pl_error *err);

@@ -51,7 +51,9 @@ static pl_status yield(void *context, size_t i, size_t at, void *out,
     return PL_OK;
 }
 
-static const pl_tensor_source source = { NULL, TENSORS, describe, yield };
+static const pl_tensor_source source = { .count = TENSORS,
+                                         .describe = describe,
+                                         .read = yield };
 
 static pl_status write_file(void)
 {

@@ -114,5 +114,37 @@ if [ "$PL_MOUNTED" = yes ]; then
     once " are lost: the newest checkpoint is disk/out/$newest\$"
     once ' are lost: '
     once '^note: the run has ended on all ranks\. To go on .* --resume disk/out'
+
+    # room for one checkpoint and rank 0's part of the next, not for all of it:
+    # another rank says so, nothing is left of that save, and the next one
+    # succeeds
+    umount disk
+    mount -t tmpfs -o size=192m none disk
+    large=("${train[@]}" --n_layer=4 --n_embd=192 --block_size=32
+        --save_interval=40 --keep=1)
+    expect 0 "${large[@]}" --max_iters=1 --out_dir=large
+    one=$(du -sB1 large/latest/ | cut -f 1)
+    size=$(df --output=size -B1 disk | tail -n 1)
+    begin "${large[@]}" --out_dir=disk/out
+    reach '^iter 0:'
+    fallocate -l $((size - one - one / 2)) disk/filler
+    reach 'rank [123] \(.*\): .*[Nn]o space left'
+    failed=$(grep -c '^saving checkpoint' log.txt)
+    [ "$failed" -ge 2 ] || fail "the first save, too: $(cat log.txt)"
+    rm disk/filler
+    until [ "$(grep -c '^saving checkpoint' log.txt)" -ge $((failed + 2)) ]; do
+        kill -0 "$launcher" 2>/dev/null || fail "ended: $(cat log.txt)"
+        sleep 0.05
+    done
+    hit TERM 3
+    ended 143
+    left=$(find disk/out -name 'shared-*' -o -name '*.tmp*')
+    [ -z "$left" ] || fail "left behind: $left"
+    newest=$(readlink disk/out/latest)
+    steps=${newest#step-}
+    expect 0 "$PLIMSOLL" train "${four[@]}" --dataset=cats --n_layer=4 \
+        --n_embd=192 --block_size=32 --out_dir=disk/one \
+        --max_iters=$((10#$steps))
+    same disk/out disk/one
 fi
 echo "who says what when a run fails"

@@ -96,9 +96,16 @@ static tensors make_tensors(void)
     return t;
 }
 
+static pl_tensor_source source_of(tensors *t)
+{
+    return (pl_tensor_source){
+        .context = t, .count = t->count, .describe = describe, .read = yield
+    };
+}
+
 static pl_status write_with(tensors *t, size_t slice_bytes)
 {
-    const pl_tensor_source source = { t, t->count, describe, yield };
+    const pl_tensor_source source = source_of(t);
     char *slice = malloc(slice_bytes);
     assert_non_null(slice);
     memset(t->next, 0, sizeof t->next);
@@ -193,7 +200,7 @@ static void a_small_file_has_the_bytes_of_the_format(void **state)
     assert_int_equal(bytes, sizeof expected - 1);
     assert_memory_equal(data, expected, bytes);
     free(data);
-    const pl_tensor_source source = { &t, t.count, describe, yield };
+    const pl_tensor_source source = source_of(&t);
     assert_int_equal(pl_safetensors_size(&source), bytes);
 }
 
@@ -266,7 +273,7 @@ static void an_old_file_gives_way(void **state)
     size_t bytes;
     scratch_write(path, old, sizeof old);
     write_tensors(&t, 100);
-    const pl_tensor_source source = { &t, t.count, describe, yield };
+    const pl_tensor_source source = source_of(&t);
     free(scratch_read(path, &bytes));
     assert_int_equal(bytes, pl_safetensors_size(&source));
 }
@@ -308,7 +315,7 @@ static void a_row_without_a_tensor_is_left_out(void **state)
 static void write_it(void *context)
 {
     tensors *t = context;
-    const pl_tensor_source source = { t, t->count, describe, yield };
+    const pl_tensor_source source = source_of(t);
     char slice[64];
     if (pl_safetensors_write(path, &source, slice,
                              t->largest ? sizeof slice : 0, &err))
