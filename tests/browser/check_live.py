@@ -106,6 +106,11 @@ def the_curves_hold_the_numbers(browser, work):
          [(line["step"], line["val_loss"]) for line in evals], "validation")
     same(table_of(browser, "#chart-loss", "validation", 1),
          [(line["step"], line["val_error"]) for line in evals], "errors")
+    same(table_of(browser, "#chart-loss", "validation", 2),
+         [(line["step"], line["val_bpb"]) for line in evals], "bits per byte")
+    for where in ["summary", "tip"]:
+        assert f"{evals[-1]['val_bpb']:.4f} bits per byte" in said_of(
+            browser, where), (where, said_of(browser, where))
     assert count_of(browser, "#chart-loss path.error") >= len(evals)
     assert count_of(browser, "#chart-loss circle.dot") >= len(evals)
     assert f"{updates[-1]['loss']:.4f}" in text_of(browser, ".tiles")
@@ -117,6 +122,16 @@ def the_curves_hold_the_numbers(browser, work):
         f"{evals[-1]['val_loss']:.4f}± {evals[-1]['val_error']:.4f}, "
         f"{evals[-1]['val_bpb']:.4f} bits per byte at step "
         f"{evals[-1]['step']}"), tile_of(browser, "validation loss")
+
+
+def said_of(browser, where):
+    """Of the last evaluation: by the summary, or beside the cursor there."""
+    if where == "summary":
+        return text_of(browser, "#chart-loss p.unseen")
+    chart = browser.find_element(By.CSS_SELECTOR, "#chart-loss svg.plot")
+    for _ in range(101):  # a hundredth each
+        chart.send_keys(Keys.ARROW_RIGHT)
+    return text_of(browser, "#chart-loss .tip")
 
 
 def rows(browser):

@@ -103,8 +103,10 @@ function evalsOf(run, what, value, error, solo) {
 }
 
 function lossSeries(run) {
+  const bits = run.evals.map((one) => one.bpb);
   const series = [lineOf(run, "train", run.updates.loss, true),
-    evalsOf(run, "validation", "val", "valError", runs.length === 1)];
+    { ...evalsOf(run, "validation", "val", "valError", runs.length === 1),
+      also: bits.some(isNumber) ? { name: "bits per byte", y: bits } : null }];
   if (runs.length === 1)
     series.push({ ...evalsOf(run, "train, evaluated", "train", "trainError"),
       run: 4 });

@@ -55,7 +55,8 @@ export class Chart {
   }
 
   // series: [{ name, kind: "line" | "points" | "marks", run, solo, x, y,
-  // error, shape }]
+  // error, also, shape }]; also: what is said beside each value and not drawn:
+  // { name, y }
   show(series) {
     this.series = series;
     this.draw();
@@ -201,10 +202,15 @@ export class Chart {
       .map((one) => {
         const last = one.y.length ? one.y[one.y.length - 1] : NaN;
         return one.name + ": " + one.x.length + " values, the last is " +
-          this.wish.y(last);
+          this.wish.y(last) + this.alsoAt(one, one.y.length - 1);
       });
     this.summary.textContent = (this.wish.about || "") + " " +
       parts.join("; ") + ".";
+  }
+
+  alsoAt(one, i) {
+    return one.also && isNumber(one.also.y[i]) ? ", " +
+      this.wish.y(one.also.y[i]) + " " + one.also.name : "";
   }
 
   // ---- the numbers ----
@@ -226,7 +232,15 @@ export class Chart {
     const every = Math.ceil(all / MOST_ROWS);
     if (every > 1) rows = rows.filter((_, i) => i % every === 0);
     const head = [this.view.axisName(), one.name];
-    if (one.error) head.push("standard error");
+    const cells = [one.y];
+    if (one.error) {
+      head.push("standard error");
+      cells.push(one.error);
+    }
+    if (one.also) {
+      head.push(one.also.name);
+      cells.push(one.also.y);
+    }
     return el("table", { "data-series": one.name, "data-every": every },
       el("caption", {}, one.name + (every > 1 ? ", every " + every +
         "th of " + all + " values: zoom in for the others" : "")),
@@ -234,9 +248,8 @@ export class Chart {
         ...head.map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, ...rows.map((i) => el("tr", {},
         el("th", { scope: "row" }, this.view.axisText(one.x[i])),
-        el("td", { "data-value": one.y[i] }, this.wish.y(one.y[i])),
-        one.error ? el("td", { "data-value": one.error[i] },
-          this.wish.y(one.error[i])) : null))));
+        ...cells.map((cell) => el("td", { "data-value": cell[i] },
+          this.wish.y(cell[i])))))));
   }
 
   // ---- cursor ----
@@ -260,7 +273,8 @@ export class Chart {
       const i = nearest(one.x, this.cursor);
       if (i < 0 || one.kind === "marks") continue;
       rows.push(one.name + " " + this.wish.y(one.y[i]) + (one.error &&
-        isNumber(one.error[i]) ? " ± " + this.wish.y(one.error[i]) : ""));
+        isNumber(one.error[i]) ? " ± " + this.wish.y(one.error[i]) : "") +
+        this.alsoAt(one, i));
       if (isNumber(one.y[i]))
         this.over.append(svg("circle", { class: "dot run" + one.run % 8 +
           (one.solo ? " solo" : ""), r: 4, cx: this.last.x(one.x[i]),
