@@ -10,6 +10,14 @@ from common import checkpoint, path, plimsoll, require, tokens_of
 NEW_TOKENS = 64
 NEAR_TIE = 1e-3  # of logits
 TEXT = "the cat number 94 sat on mat 7. é—😀\\\nthe mat\n"
+# what the patterns of Llama 3, Qwen and SmolLM2 cut in ways of their own
+PATTERNS = """1 22 333 4444 55555 3.14159 v2 x86-64
+we'll they've I'd it's WE'LL THEY'VE 'tis can't.
+  two spaces,   three\ttab \t mixed  \r\n\r\n\n   indented\n\n
+if (a[i] != b) { return "x"; } // !!! ... ---
+été naïve Straße Ärger 汉字仮名交じり文 русский 한국어 \u00a0\u3000
+😀👍🇩🇪 ½ ² ٣٤
+"""
 
 
 def logits(model):
@@ -62,6 +70,9 @@ def check(name, text):
 for name in ("chars", "pairs", "bytes", "bare", "untied", "llama", "llama_bias",
              "qwen3", "qwen3_untied"):
     check(name, TEXT)
+for name in ("llama3", "qwen2", "smollm2"):
+    with open("README.md", encoding="utf-8") as readme:
+        check(name, PATTERNS + readme.read())
 check("no_newline", "the cat sat on the mat")
 
 # the other types load and write something
