@@ -1,17 +1,21 @@
 /* slices.h: which of the processes of a run (ranks) keeps the moments of which
  * part of a parameter, and updates it.
  *
- * All parameters that are there stand in a row, in the order of their slots.
- * The row is cut into as many parts of about the same size as there are ranks.
- * A cut is at a multiple of PL_SUMSQ_BLOCK elements of a tensor, so that the
- * partial sums of the norm are those of one process; a matrix that is Muon's
- * has one owner, the one where it begins. */
+ * Each parameter is cut into parts of about the same size, one for each rank,
+ * so that a layer's gradients travel both ways at once when they are ready, and
+ * all ranks together keep as much of each. A cut is at a multiple of
+ * PL_SUMSQ_BLOCK elements of a tensor, so that the partial sums of the norm are
+ * those of one process; what one of them has more of a tensor it has less of
+ * the next ones. A matrix that is Muon's has one owner, the rank that has
+ * least. */
 #ifndef PL_MODEL_SLICES_H
 #define PL_MODEL_SLICES_H
 
 #include "base/arena.h"
 #include "config/keys.h"
 #include "model/shape.h"
+
+#include <stdint.h>
 
 typedef struct pl_slice {
     size_t first, count; /* elements of the parameter; count 0: none */
@@ -20,8 +24,9 @@ typedef struct pl_slice {
 typedef struct pl_slices {
     size_t ranks, slots;
     size_t elements;      /* of all parameters */
-    const size_t *begins; /* [slots + 1]: of each slot, in the row */
+    const size_t *begins; /* [slots + 1]: elements of those before it */
     const size_t *blocks; /* [slots + 1]: partial sums of those before it */
+    const uint32_t *cuts; /* [slots][ranks + 1]: partial sums of it */
     const unsigned char *is_whole; /* [slots]: it has one owner */
 } pl_slices;
 

@@ -127,7 +127,7 @@ if [ "$PL_MOUNTED" = yes ]; then
     size=$(df --output=size -B1 disk | tail -n 1)
     begin "${large[@]}" --out_dir=disk/out
     reach '^iter 0:'
-    fallocate -l $((size - one - one / 2)) disk/filler
+    fallocate -l $((size - one - one * 4 / 5)) disk/filler
     reach 'rank [123] \(.*\): .*[Nn]o space left'
     failed=$(grep -c '^saving checkpoint' log.txt)
     [ "$failed" -ge 2 ] || fail "the first save, too: $(cat log.txt)"

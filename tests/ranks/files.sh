@@ -11,7 +11,7 @@ cd "$TMP_DIR"
 make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
 # large enough that every rank has whole blocks of each file
-run=(--dataset=cats "${four[@]}" --n_layer=4 --n_embd=192 --block_size=32
+run=(--dataset=cats "${four[@]}" --n_layer=3 --n_embd=352 --block_size=32
     --max_iters=4)
 all='^note: checkpoints: all 4 ranks write their parts into one folder; of '
 all+='this one rank 0 has left ([0-9.]+) MB to the others$'

@@ -18,14 +18,15 @@ typedef struct fixture {
     pl_slices slices;
 } fixture;
 
-static fixture make(pl_optimizer_choice optimizer, size_t ranks)
+static fixture make_wide(pl_optimizer_choice optimizer, size_t ranks,
+                         int64_t n_embd)
 {
     fixture f = { .heap = pl_heap_make((size_t)1 << 24),
                   .config = pl_config_make_default() };
     pl_error err;
     f.config.n_layer = 5;
     f.config.n_head = 4;
-    f.config.n_embd = 136;
+    f.config.n_embd = n_embd;
     f.config.block_size = 40;
     assert_int_equal(pl_shape_make(&f.shape, &f.config, 611, NULL, &err),
                      PL_OK);
@@ -33,6 +34,11 @@ static fixture make(pl_optimizer_choice optimizer, size_t ranks)
         pl_slices_make(&f.slices, &f.shape, optimizer, ranks, &f.heap, &err),
         PL_OK);
     return f;
+}
+
+static fixture make(pl_optimizer_choice optimizer, size_t ranks)
+{
+    return make_wide(optimizer, ranks, 136);
 }
 
 /* Every element has one owner, in order, and begins where sums of the norm
@@ -94,6 +100,26 @@ static void test_balance(void **state)
     }
 }
 
+/* Gradients of a tensor travel both ways at once: each rank has its part of it,
+ * give or take a block and what it had too much or too little before. */
+static void test_spread(void **state)
+{
+    (void)state;
+    for (size_t ranks = 2; ranks <= 4; ranks *= 2) {
+        fixture f = make_wide(PL_OPTIMIZER_ADAMW, ranks, 512);
+        for (size_t slot = 0; slot < f.slices.slots; slot++) {
+            const size_t even =
+                (f.slices.begins[slot + 1] - f.slices.begins[slot]) / ranks;
+            for (size_t rank = 0; rank < ranks; rank++) {
+                const size_t own = pl_slices_at(&f.slices, slot, rank).count;
+                assert_true(own <= even + 2 * PL_SUMSQ_BLOCK);
+                assert_true(own + 2 * PL_SUMSQ_BLOCK >= even);
+            }
+        }
+        pl_heap_close(&f.heap);
+    }
+}
+
 /* A matrix that is Muon's is whole. */
 static void test_whole(void **state)
 {
@@ -119,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cover),
         cmocka_unit_test(test_balance),
+        cmocka_unit_test(test_spread),
         cmocka_unit_test(test_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
