@@ -75,10 +75,13 @@ ends 0 again.sh 7 "137 $saves" 139 0
 calls 2 "$starts"
 calls 2 "$resumes"
 [ "$(grep -c 'sleep 30' slept)" = 3 ] || fail "it didn't wait: $(cat slept)"
+# mpirun has lost a machine, or a disk was full
+ends 0 again.sh "1 $saves" 0
+calls 1 "$resumes"
 # six times, and no more
 ends 7 again.sh 7 7 7 7 7 7
 # what would end alike, or was meant
-for code in 1 2 3 4 5 6 130 138 143; do
+for code in 2 3 4 5 6 130 138 143; do
     ends $code again.sh "$code $saves"
 done
 # Ctrl-C goes to all of the terminal; what mpirun makes of it is its own
