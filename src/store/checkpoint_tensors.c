@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 64 * 1024 };
+enum { BLOCK_BYTES = PL_CHECKPOINT_BLOCK_BYTES };
 
 /* ---- files ---- */
 

@@ -17,6 +17,8 @@
 
 #include "store/run.h"
 
+enum { PL_CHECKPOINT_BLOCK_BYTES = 64 * 1024 };
+
 typedef struct pl_tensors_name {
     char text[48];
     pl_tensors_file file;

@@ -78,7 +78,7 @@ typedef struct pl_run {
     pl_outdir outdir;     /* while training */
     pl_metrics metrics;   /* likewise */
     size_t tasks;         /* that it asks every task_interval updates */
-    size_t rank;          /* of the processes that share it: only 0 writes */
+    size_t rank;          /* of the processes that share it */
     const pl_run_others *others; /* NULL: there are none */
 } pl_run;
 

@@ -2,7 +2,7 @@
  * ranks.h. Rank 0 asks, the others answer:
  *
  *   read, write   what they keep of a tensor, piece by piece
- *   look          whether they can write where rank 0 does
+ *   look          whether what they write is there where rank 0 does
  *   fill          to write their parts there
  *   sum           to add to a checksum what they have written, or will: it goes
  *                 from rank to rank as the bytes stand in the file
@@ -230,23 +230,68 @@ static pl_status name_marker(char path[PL_PATH_BYTES], const char *folder,
     return pl_path_join(path, folder, name, err);
 }
 
-/* They do if each finds a file that was just made, under the same path. */
+/* Where in it a rank writes its number. */
+static uint64_t place_of_mark(int rank)
+{
+    return (uint64_t)rank * PL_CHECKPOINT_BLOCK_BYTES;
+}
+
+static pl_status make_marker(const pl_ranks *ranks, const char *path,
+                             pl_error *err)
+{
+    pl_file marker;
+    pl_status status = pl_file_create(&marker, path, err);
+    if (status)
+        return status;
+    status = pl_file_resize(&marker, place_of_mark(pl_comm_ranks(ranks->comm)),
+                            err);
+    if (!status)
+        return pl_file_close(&marker, err);
+    pl_file_abandon(&marker);
+    return status;
+}
+
+/* What the others have written, if all have. A layer above the folder (overlay)
+ * shows them the file, and keeps what they write to itself. */
+static pl_status read_marker(const pl_ranks *ranks, const char *path,
+                             reports *all, pl_error *err)
+{
+    pl_file marker;
+    pl_status status = pl_file_open_read(&marker, path, err);
+    if (status)
+        return status;
+    for (int i = 1; i < pl_comm_ranks(ranks->comm) && !status; i++) {
+        int mark = 0;
+        status = pl_file_pread_exact(&marker, &mark, sizeof mark,
+                                     place_of_mark(i), err);
+        if (status || mark == i || all->rank > 0)
+            continue;
+        all->rank = i;
+        snprintf(all->trouble.text, sizeof all->trouble.text,
+                 "what it writes to %s does not arrive here",
+                 pl_path_shown(path));
+    }
+    pl_file_abandon(&marker);
+    return status;
+}
+
+/* They do if what each writes into a file that was just made, under the same
+ * path, is there. */
 static pl_status look(void *context, const char *folder, int *is_shared,
                       pl_error *err)
 {
     pl_ranks *ranks = context;
     char path[PL_PATH_BYTES] = { 0 };
     reports all;
-    pl_file marker;
     pl_status status = name_marker(path, folder, err);
     if (!status)
-        status = pl_file_create(&marker, path, err);
-    if (!status)
-        status = pl_file_close(&marker, err);
+        status = make_marker(ranks, path, err);
     if (!status)
         status = ask_all(ranks, ASKED_LOOK, path, err);
     if (!status)
         status = hear_all(ranks, &all, err);
+    if (!status && all.rank == 0)
+        status = read_marker(ranks, path, &all, err);
     if (status)
         return status;
     *is_shared = all.rank == 0;
@@ -340,11 +385,12 @@ static void no_visit(void *context, const char *name)
     (void)name;
 }
 
-/* Whether the file is there and may be written, and files as large as those of
- * a checkpoint, too. A network's file system may believe that a folder is as it
- * was a while ago, until it is listed. */
+/* Writes to the file, if it is there; files as large as those of a checkpoint
+ * may be written, too. A network's file system may believe that a folder is as
+ * it was a while ago, until it is listed. */
 static pl_status find_marker(const pl_run *run, const char *path, pl_error *err)
 {
+    const int rank = (int)run->rank;
     char folder[PL_PATH_BYTES];
     pl_file marker;
     snprintf(folder, sizeof folder, "%s", path);
@@ -357,9 +403,18 @@ static pl_status find_marker(const pl_run *run, const char *path, pl_error *err)
             continue; /* opening says what is wrong */
     }
     pl_status status = pl_file_open_shared(&marker, path, err);
+    if (status)
+        return status;
+    status = pl_limits_check_size(&run->gpt, err);
     if (!status)
-        status = pl_file_close(&marker, err);
-    return status ? status : pl_limits_check_size(&run->gpt, err);
+        status = pl_file_write_at(&marker, &rank, sizeof rank,
+                                  place_of_mark(rank), err);
+    if (!status)
+        status = pl_file_sync(&marker, err);
+    if (!status)
+        return pl_file_close(&marker, err);
+    pl_file_abandon(&marker);
+    return status;
 }
 
 static pl_status answer_files(pl_ranks *ranks, const request *r, pl_error *err)

@@ -55,7 +55,8 @@ typedef struct pl_session {
  * would before its next update: from scratch, from the newest checkpoint in
  * out_dir that is whole (init_from 'resume'), or from a GPT-2 in a folder
  * (pretrained.h), in the layout that fits `machine`. PL_E_MEMORY if none
- * does. Of the processes that share it (machine->comm) only rank 0 writes. */
+ * does. Of the processes that share it (machine->comm) only rank 0 has an
+ * out_dir. */
 PL_MUST_CHECK pl_status pl_session_open_train(
     pl_session *session, pl_run_purpose purpose, const pl_config *config,
     const pl_machine *machine, const pl_log *log, pl_heap *heap, pl_error *err);

@@ -36,8 +36,8 @@ typedef struct loop {
     pl_looks looks;      /* at those that were profiled */
 } loop;
 
-/* Rank 0 writes, and the others give it what they keep; how it ended all
- * know. */
+/* Rank 0 writes, and the others write or give it what they keep; how it ended
+ * all know. */
 static pl_status save_shared(pl_session *session, pl_error *err)
 {
     pl_ranks *ranks = &session->ranks;

@@ -3,9 +3,13 @@
 # where one of them can't, and says why. Either way it has the bytes that one
 # process writes, and goes on; that of workers (sync_interval), too. A disk that
 # gets full under them is a matter of endings.sh.
+#
+# The folder that another one lies upon is an overlay in a name space of its
+# own. Where the system allows no such thing it says so, and the rest is tested.
 set -eu
 . tests/support/cli.sh
 . tests/support/ranks.sh
+in_own_mounts "$@"
 
 cd "$TMP_DIR"
 make_text >cats.txt
@@ -92,5 +96,27 @@ expect 0 "${launch[@]}" -n 3 "$PLIMSOLL" train "${run[@]}" --out_dir=limit : \
     --out_dir=limit
 says "$first, since rank 3 .*ulimit -f"
 whole limit
+
+# a rank that sees the folder, and whose writes go to a layer upon it
+cat >upon.sh <<'END'
+set -e
+mount -t tmpfs none layer
+mkdir layer/up layer/work
+mount -t overlay none under \
+    -o lowerdir=under,upperdir=layer/up,workdir=layer/work
+exec "$@"
+END
+mkdir under layer
+if [ "$PL_MOUNTED" = yes ] && unshare -m bash upon.sh true 2>/dev/null; then
+    expect 0 "${launch[@]}" -n 3 "$PLIMSOLL" train "${run[@]}" \
+        --out_dir=under/out : -n 1 unshare -m bash upon.sh "$PLIMSOLL" train \
+        "${run[@]}" --out_dir=under/out
+    says "$first, since rank 3 \\(.*\\) can't write .*does not arrive here\$"
+    expect 0 "$PLIMSOLL" train --resume under/out --max_iters=5
+    says_not 'damaged'
+    whole under/out
+else
+    echo "no overlays here: no rank writes upon the folder"
+fi
 
 echo "written by all and by one: the same bytes"
