@@ -30,8 +30,9 @@ make_text >cats.txt
 expect 0 "$PLIMSOLL" prepare --out=data/cats cats.txt
 mkdir disk
 [ "$PL_MOUNTED" = no ] || mount -t tmpfs -o size=192m none disk
-run=("$PLIMSOLL" train --dataset=cats "${four[@]}" --save_interval=5
-    --log_interval=50)
+# wide enough that every rank has blocks of its own to write
+run=("$PLIMSOLL" train --dataset=cats "${four[@]}" --n_embd=128
+    --save_interval=5 --log_interval=50)
 out_dir=disk/out
 
 # how long a start and a few saves take here, the first time and then
