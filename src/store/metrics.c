@@ -143,7 +143,7 @@ static void complain(pl_metrics *metrics, const pl_error *trouble)
 {
     if (!metrics->in_trouble)
         pl_log_say(metrics->log, PL_LOG_WARN,
-                   "%s The run goes on; numbers are missing in %s or %s until "
+                   "%s. The run goes on; numbers are missing in %s or %s until "
                    "that works again",
                    trouble->text, PL_METRICS_NAME, PL_TENSORBOARD_NAME);
     metrics->in_trouble = 1;

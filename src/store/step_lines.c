@@ -9,7 +9,7 @@ static void complain(pl_step_lines *lines, const char *name,
 {
     if (!lines->in_trouble)
         pl_log_say(lines->log, PL_LOG_WARN,
-                   "%s The run goes on; lines are missing in %s until that "
+                   "%s. The run goes on; lines are missing in %s until that "
                    "works again",
                    trouble->text, name);
     lines->in_trouble = 1;

@@ -89,7 +89,7 @@ static pl_status save_if_possible(loop *l, pl_error *err)
         return pl_fail(err, status, "%s", trouble.text);
     if (status)
         pl_log_say(l->session->run.log, PL_LOG_WARN,
-                   "%s The run goes on and tries again at the next "
+                   "%s. The run goes on and tries again at the next "
                    "interval",
                    trouble.text);
     return PL_OK;
@@ -293,14 +293,14 @@ static pl_status lost(const loop *l, pl_status saved, const pl_error *trouble,
     session->fails_alike = saved != PL_E_RANKS;
     if (session->run.outdir.newest == PL_OUTDIR_NO_STEP)
         return pl_fail(err, saved,
-                       "%s It was tried %d times. All %llu iterations are "
+                       "%s. It was tried %d times. All %llu iterations are "
                        "lost: there is no checkpoint",
                        trouble->text, LAST_TRIES,
                        (unsigned long long)session->run.step);
     pl_outdir_name(name, session->run.outdir.newest);
     return pl_fail(err, saved,
-                   "%s It was tried %d times. The iterations from %llu to %llu "
-                   "are lost: the newest checkpoint is %s/%s",
+                   "%s. It was tried %d times. The iterations from %llu to "
+                   "%llu are lost: the newest checkpoint is %s/%s",
                    trouble->text, LAST_TRIES,
                    (unsigned long long)session->run.outdir.newest,
                    (unsigned long long)session->run.step,

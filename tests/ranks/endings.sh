@@ -94,7 +94,9 @@ hit STOP 0
 ended 7
 says ', rank 1: .*rank 0 \(.*\) has not been heard from for 3 s'
 note='^note: the run has ended on all ranks\. To go on .* --resume silent,'
-grep -A1 ', rank 1: ' log.txt | grep -Eq "$note" || fail "not by rank 1: $out"
+# behind its warning; another rank's may stand between the two
+sed -n '/, rank 1: /,$p' log.txt | grep -Eq "$note" ||
+    fail "not by rank 1: $out"
 # the launcher wakes rank 0 up before it ends it
 [ "$(grep -Ec "$note" log.txt)" = $((1 + $(grep -c ', rank 0: ' log.txt))) ] ||
     fail "by others, too: $out"
@@ -111,6 +113,8 @@ if [ "$PL_MOUNTED" = yes ]; then
     hit TERM 3
     ended 1
     newest=$(readlink disk/out/latest)
+    says '[Nn]o space left.*[a-z]\. The run goes on'
+    says 'cannot save .*[a-z]\. It was tried 3 times\. The iterations from'
     once " are lost: the newest checkpoint is disk/out/$newest\$"
     once ' are lost: '
     once '^note: the run has ended on all ranks\. To go on .* --resume disk/out'
