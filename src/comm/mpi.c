@@ -26,19 +26,19 @@ static int fail(char *why, const char *what, int code)
     return 1;
 }
 
-/* "Open MPI v4.1.4, package: ...", or "MPICH Version:\t4.0.2\n..." */
 static void name_engine(char text[PL_COMM_TEXT_BYTES])
 {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "", *rest = version;
-    int length = 0, used_bytes = 0;
+    static const char other[] = "MPICH Version:\t";
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
     MPI_Get_library_version(version, &length);
     version[strcspn(version, ",\n")] = '\0';
-    text[0] = '\0';
-    for (char *word; (word = strtok_r(rest, " \t", &rest));)
-        if (strcmp(word, "Version:") != 0 && used_bytes < PL_COMM_TEXT_BYTES)
-            used_bytes += snprintf(text + used_bytes,
-                                   (size_t)(PL_COMM_TEXT_BYTES - used_bytes),
-                                   "%s%s", used_bytes ? " " : "", word);
+    if (strncmp(version, other, sizeof other - 1) == 0)
+        snprintf(text, PL_COMM_TEXT_BYTES, "MPICH %.*s", PL_COMM_TEXT_BYTES - 7,
+                 version + sizeof other - 1);
+    else
+        snprintf(text, PL_COMM_TEXT_BYTES, "%.*s", PL_COMM_TEXT_BYTES - 1,
+                 version);
 }
 
 /* What is said, and the code, when an alarm ends this process. */

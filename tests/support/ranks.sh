@@ -8,7 +8,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_orte_tmpdir_base=$TMP_DIR
 # more ranks than processors, none of them tied to one: Open MPI's options
 launch=(mpirun)
+mpi=MPICH
 if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+    mpi='Open MPI'
     launch+=(--oversubscribe --bind-to none)
 fi
 
