@@ -279,23 +279,21 @@ void pl_cli_ranks_say_plans(const pl_session *session)
 {
     const pl_comm *comm = session->ranks.comm;
     const size_t ranks = (size_t)pl_comm_ranks(comm);
-    size_t all = 0, least = 0, most = 0;
+    uint64_t all = 0;
+    size_t least = 0, most = 0;
     for (size_t i = 0; i < ranks; i++) {
-        const pl_rank_need *need = &session->needs[i];
-        const size_t bytes = need->arena + need->reserve;
+        const uint64_t bytes = session->needs[i].bytes;
         all += bytes;
-        if (bytes < session->needs[least].arena + session->needs[least].reserve)
+        if (bytes < session->needs[least].bytes)
             least = i;
-        if (bytes > session->needs[most].arena + session->needs[most].reserve)
+        if (bytes > session->needs[most].bytes)
             most = i;
     }
-    const pl_rank_need *small = &session->needs[least],
-                       *large = &session->needs[most];
     pl_term_print("%zu ranks by %s: %s in all, from %s (%s) to %s (%s)\n",
                   ranks, pl_comm_engine_name(comm), pl_units_bytes(all).text,
-                  pl_units_bytes(small->arena + small->reserve).text,
+                  pl_units_bytes(session->needs[least].bytes).text,
                   pl_comm_rank_name(comm, (int)least).text,
-                  pl_units_bytes(large->arena + large->reserve).text,
+                  pl_units_bytes(session->needs[most].bytes).text,
                   pl_comm_rank_name(comm, (int)most).text);
     if (session->run.purpose == PL_RUN_TRAINS)
         pl_term_print("if one of them fails after the first checkpoint: "

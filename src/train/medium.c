@@ -16,13 +16,27 @@ pl_outdir_need pl_medium_need(const pl_config *config, const pl_gpt *gpt,
     };
 }
 
+/* What this rank writes of a checkpoint at most, if it finds the folder: of its
+ * slices the weights and two moments, or an anchor and an outer momentum; a
+ * worker also has a file of its own. */
+static pl_outdir_need need_of_another(const pl_gpt *gpt, uint64_t all_bytes)
+{
+    enum { MOST_BYTES = 3 * sizeof(float) }; /* for an element */
+    uint64_t elements = pl_slices_elements(&gpt->slices, gpt->layout.rank);
+    if (pl_gpt_workers(&gpt->layout))
+        elements += gpt->slices.elements;
+    const uint64_t bytes = MOST_BYTES * elements;
+    return (pl_outdir_need){ bytes < all_bytes ? bytes : all_bytes, 0 };
+}
+
 /* At least one checkpoint comes to what is there. */
 static pl_machine_files files_of(const void *context, const pl_config *config,
                                  const pl_gpt *gpt)
 {
     const pl_medium *medium = context;
-    const pl_outdir_need need = pl_medium_need(config, gpt,
-                                               medium->tokenizer_bytes);
+    pl_outdir_need need = pl_medium_need(config, gpt, medium->tokenizer_bytes);
+    if (gpt->layout.rank > 0)
+        need = need_of_another(gpt, need.checkpoint_bytes);
     const size_t most = pl_outdir_most((size_t)config->keep);
     const uint64_t all = most * need.checkpoint_bytes + need.metrics_bytes,
                    least = medium->held_bytes + need.checkpoint_bytes;
@@ -41,7 +55,7 @@ pl_status pl_medium_count(pl_medium *medium, pl_machine *machine,
     pl_status status = pl_disk_look(config->out_dir, &found, err);
     if (status || found == PL_DISK_STORAGE)
         return status;
-    if (pl_config_beginning(config) == PL_BEGIN_RESUME)
+    if (pl_config_beginning(config) == PL_BEGIN_RESUME && machine->rank == 0)
         status = pl_outdir_held_bytes(config->out_dir, &medium->held_bytes,
                                       err);
     if (status)

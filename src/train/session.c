@@ -269,7 +269,7 @@ static pl_status make_plan(pl_session *session, const pl_machine *given,
                                   &session->run.tokenizer) +
                               pl_token_bytes_room(&session->run.tokenizer) +
                               session->quiz.requests.bytes;
-    if (session->run.purpose == PL_RUN_TRAINS && session->run.rank == 0)
+    if (session->run.purpose == PL_RUN_TRAINS)
         status = pl_medium_count(&medium, &machine, session->run.config,
                                  tokenizer_file_bytes(session), err);
     if (!status)

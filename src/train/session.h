@@ -20,10 +20,10 @@ typedef struct pl_eval_sequence {
     uint64_t bytes;
 } pl_eval_sequence;
 
-/* What one of the processes that share a run has planned of its host's memory,
- * and how it computes. */
+/* What one of the processes that share a run has planned of its host's memory:
+ * arena, reserve and files; and how it computes. */
 typedef struct pl_rank_need {
-    size_t arena, reserve;
+    uint64_t bytes;
     uint64_t arithmetic;
 } pl_rank_need;
 

@@ -87,8 +87,8 @@ pl_status pl_agree_plan(pl_session *session, pl_error *err)
     if (status)
         return status;
     session->needs[pl_comm_rank(comm)] = (pl_rank_need){
-        .arena = pl_run_plan_host_arena(gpt),
-        .reserve = session->reserve_bytes + pl_comm_memory_bytes(comm),
+        .bytes = pl_run_plan_host_arena(gpt) + session->reserve_bytes +
+                 pl_comm_memory_bytes(comm) + session->files_bytes,
         .arithmetic = gpt->layout.device.arithmetic,
     };
     status = pl_comm_gather_all(comm, session->needs, sizeof *session->needs,
