@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # planned.sh: what `plan --ranks` says fits can be trained with that memory, and
-# a rank holds no more than it has planned, also where evaluations are large. What
-# each writes into a folder in memory is in its plan.
+# a rank holds no more than it has planned, also where evaluations are large.
+# What each writes into a folder in memory is in its plan.
 set -eu
 . tests/support/cli.sh
 . tests/support/ranks.sh
@@ -52,10 +52,9 @@ trains "$least" "${many[@]}"
 ranks() {
     expect 0 on 4 "$PLIMSOLL" train "${run[@]}" --n_embd=192 --keep=1 \
         --out_dir="$1/out"
-    says '^4 ranks by .* in all, from [0-9.]+ MB .* to [0-9.]+ MB'
-    read -r least most <<<"$(sed -n \
-        's/^4 ranks by .*, from \([0-9.]*\) MB .* to \([0-9.]*\) MB .*/\1 \2/p' \
-        <<<"$out")"
+    local line='^4 ranks by .*, from ([0-9.]+) MB .* to ([0-9.]+) MB .*'
+    says "$line"
+    read -r least most <<<"$(sed -nE "s/$line/\1 \2/p" <<<"$out")"
 }
 if tmpfs=$(folder_on memory); then
     trap 'rm -rf "$disk" "$tmpfs"' EXIT
@@ -63,8 +62,8 @@ if tmpfs=$(folder_on memory); then
     ranks "$disk"
     on_disk=$least
     ranks "$tmpfs"
-    # three checkpoints of 12 bytes for each of 0.9 million weights, of which the
-    # others have at most a quarter each, and a fifth at least
+    # three checkpoints of 12 bytes for each of 0.9 million weights, of which
+    # the others have at most a quarter each, and a fifth at least
     awk "BEGIN { exit !($least - $on_disk > 6 && $most - $on_disk > 30) }" ||
         fail "from $least to $most MB in memory, $on_disk on a disk"
     echo "with files in memory from $least to $most MB, $on_disk on a disk"
