@@ -12,39 +12,87 @@ static size_t blocks_of(size_t elements)
 
 /* Who has how much of the slots that are already cut. */
 typedef struct cutting {
-    size_t ranks, elements; /* of those slots */
-    size_t *own;            /* [ranks]: elements */
+    const pl_shape *shape;
+    pl_slices *slices;
+    uint32_t *cuts; /* those of `slices` */
+    size_t elements;
+    size_t *own; /* [ranks]: elements */
 } cutting;
 
-/* All of it to the rank that has least. */
-static void give_whole(cutting *c, uint32_t *cuts, size_t count)
+static size_t count_of(const cutting *c, size_t slot)
 {
-    size_t owner = 0;
-    for (size_t r = 1; r < c->ranks; r++)
-        if (c->own[r] < c->own[owner])
-            owner = r;
-    for (size_t r = 0; r <= c->ranks; r++)
-        cuts[r] = r > owner ? (uint32_t)blocks_of(count) : 0;
-    c->own[owner] += count;
+    return c->slices->begins[slot + 1] - c->slices->begins[slot];
 }
 
-/* To each what it lacks of an even share; a cut is moved to the next block, and
- * the slots behind make up for it. */
-static void give_parts(cutting *c, uint32_t *cuts, size_t count)
+static uint32_t *cuts_of(const cutting *c, size_t slot)
 {
-    const size_t even = (c->elements + count + c->ranks - 1) / c->ranks,
-                 blocks = blocks_of(count);
-    size_t wanted = 0, from = 0;
+    return c->cuts + slot * (c->slices->ranks + 1);
+}
+
+/* All of it to the rank that has least. */
+static void give_whole(cutting *c, size_t slot)
+{
+    const size_t count = count_of(c, slot);
+    size_t owner = 0;
+    for (size_t r = 1; r < c->slices->ranks; r++)
+        if (c->own[r] < c->own[owner])
+            owner = r;
+    for (size_t r = 0; r <= c->slices->ranks; r++)
+        cuts_of(c, slot)[r] = r > owner ? (uint32_t)blocks_of(count) : 0;
+    c->own[owner] += count;
+    c->elements += count;
+}
+
+/* The cuts of a tensor that begins `at` elements behind the others of its row,
+ * of which rank r is to have what is before wanted[r]. */
+static void give_parts(cutting *c, size_t slot, size_t at, const size_t *wanted)
+{
+    const size_t count = count_of(c, slot), blocks = blocks_of(count),
+                 last = c->slices->ranks - 1;
+    uint32_t *cuts = cuts_of(c, slot);
+    size_t from = 0;
     cuts[0] = 0;
-    for (size_t r = 0; r < c->ranks; r++) {
-        wanted += even > c->own[r] ? even - c->own[r] : 0;
-        const size_t cut = blocks_of(wanted),
-                     most = r + 1 < c->ranks ? cut : blocks,
-                     block = most < blocks ? most : blocks,
+    for (size_t r = 0; r <= last; r++) {
+        const size_t wants = wanted[r] > at ? blocks_of(wanted[r] - at) : 0,
+                     block = r < last && wants < blocks ? wants : blocks,
                      to = block < blocks ? block * PL_SUMSQ_BLOCK : count;
         cuts[r + 1] = (uint32_t)block;
         c->own[r] += to - from;
         from = to;
+    }
+}
+
+/* The slots from `first` to `end`, a layer's or what is before or behind all of
+ * them: to each rank what it lacks of an even share. */
+static void cut_row(cutting *c, size_t first, size_t end, size_t *wanted)
+{
+    size_t count = 0, sum = 0, at = 0;
+    for (size_t i = first; i < end; i++)
+        if (c->slices->is_whole[i])
+            give_whole(c, i);
+        else
+            count += count_of(c, i);
+    c->elements += count;
+    const size_t even = (c->elements + c->slices->ranks - 1) / c->slices->ranks;
+    for (size_t r = 0; r < c->slices->ranks; r++) {
+        sum += even > c->own[r] ? even - c->own[r] : 0;
+        wanted[r] = sum;
+    }
+    for (size_t i = first; i < end; i++)
+        if (!c->slices->is_whole[i]) {
+            give_parts(c, i, at, wanted);
+            at += count_of(c, i);
+        }
+}
+
+static void cut_all(cutting *c, size_t *wanted)
+{
+    for (size_t i = 0, end; i < c->slices->slots; i = end) {
+        const int layer = pl_param_at(c->shape, i).layer;
+        for (end = i + 1; end < c->slices->slots &&
+                          pl_param_at(c->shape, end).layer == layer;)
+            end++;
+        cut_row(c, i, end, wanted);
     }
 }
 
@@ -53,21 +101,22 @@ pl_status pl_slices_make(pl_slices *slices, const pl_shape *shape,
                          pl_heap *heap, pl_error *err)
 {
     const size_t slots = pl_param_slots(shape);
-    cutting c = { .ranks = ranks };
-    size_t *begins = NULL, *blocks = NULL, block = 0;
-    uint32_t *cuts = NULL;
+    size_t *begins = NULL, *blocks = NULL, *wanted = NULL, at = 0, block = 0;
     unsigned char *is_whole = NULL;
+    cutting c = { .shape = shape, .slices = slices };
     pl_status status = pl_heap_take(heap, &begins, slots + 1, sizeof *begins,
                                     err);
     if (!status)
         status = pl_heap_take(heap, &blocks, slots + 1, sizeof *blocks, err);
     if (!status)
-        status = pl_heap_take(heap, &cuts, slots * (ranks + 1), sizeof *cuts,
-                              err);
-    if (!status)
         status = pl_heap_take(heap, &is_whole, slots, 1, err);
     if (!status)
+        status = pl_heap_take(heap, &c.cuts, slots * (ranks + 1),
+                              sizeof *c.cuts, err);
+    if (!status)
         status = pl_heap_take(heap, &c.own, ranks, sizeof *c.own, err);
+    if (!status)
+        status = pl_heap_take(heap, &wanted, ranks, sizeof *wanted, err);
     if (status)
         return status;
     for (size_t i = 0; i < slots; i++) {
@@ -76,24 +125,23 @@ pl_status pl_slices_make(pl_slices *slices, const pl_shape *shape,
         const size_t count = pl_param_present(shape, &param)
                                  ? param.rows * param.cols
                                  : 0;
-        begins[i] = c.elements;
+        begins[i] = at;
         blocks[i] = block;
         is_whole[i] = optimizer == PL_OPTIMIZER_MUON &&
                       pl_param_matrices(shape, &param, matrices) > 0;
-        (is_whole[i] ? give_whole : give_parts)(&c, cuts + i * (ranks + 1),
-                                                count);
-        c.elements += count;
+        at += count;
         block += blocks_of(count);
     }
-    begins[slots] = c.elements;
+    begins[slots] = at;
     blocks[slots] = block;
     *slices = (pl_slices){ .ranks = ranks,
                            .slots = slots,
-                           .elements = c.elements,
+                           .elements = at,
                            .begins = begins,
                            .blocks = blocks,
-                           .cuts = cuts,
+                           .cuts = c.cuts,
                            .is_whole = is_whole };
+    cut_all(&c, wanted);
     return PL_OK;
 }
 

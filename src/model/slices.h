@@ -1,13 +1,13 @@
 /* slices.h: which of the processes of a run (ranks) keeps the moments of which
  * part of a parameter, and updates it.
  *
- * Each parameter is cut into parts of about the same size, one for each rank,
- * so that a layer's gradients travel both ways at once when they are ready, and
- * all ranks together keep as much of each. A cut is at a multiple of
- * PL_SUMSQ_BLOCK elements of a tensor, so that the partial sums of the norm are
- * those of one process; what one of them has more of a tensor it has less of
- * the next ones. A matrix that is Muon's has one owner, the rank that has
- * least. */
+ * The parameters of each layer, and those before and behind all layers, stand
+ * in a row that is cut into parts of about the same size, one for each rank: so
+ * a layer's gradients travel both ways at once when they are ready. A cut is at
+ * a multiple of PL_SUMSQ_BLOCK elements of a tensor, so that the partial sums
+ * of the norm are those of one process; what a rank has more of one layer it
+ * has less of the next. A matrix that is Muon's has one owner, the rank that
+ * has least. */
 #ifndef PL_MODEL_SLICES_H
 #define PL_MODEL_SLICES_H
 

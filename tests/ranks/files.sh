@@ -106,7 +106,7 @@ mount -t overlay none under \
     -o lowerdir=under,upperdir=layer/up,workdir=layer/work
 exec "$@"
 END
-mkdir under layer
+mkdir -p under/out layer
 if [ "$PL_MOUNTED" = yes ] && unshare -m bash upon.sh true 2>/dev/null; then
     expect 0 "${launch[@]}" -n 3 "$PLIMSOLL" train "${run[@]}" \
         --out_dir=under/out : -n 1 unshare -m bash upon.sh "$PLIMSOLL" train \

@@ -148,10 +148,11 @@ static void check_checkpoint(const settings *s, size_t ranks)
     for (size_t rank = 0; rank < ranks; rank++)
         all += b.bytes[rank];
     /* about a share each, as even as slices are; what rank 0 writes for others
-     * are the blocks around the ends of tensors */
+     * are the blocks around the ends of tensors and of shares, which in a model
+     * as small are as much again with 8 ranks and 8 bits */
     for (size_t rank = 0; rank < ranks; rank++)
         assert_true(b.bytes[rank] > all / ranks / 2);
-    assert_true(b.bytes[0] < all / ranks * 7 / 4);
+    assert_true(b.bytes[0] < all / ranks * 2);
     pl_heap_close(&f.heap);
 }
 

@@ -100,30 +100,37 @@ static void test_balance(void **state)
     }
 }
 
-/* Gradients of a tensor travel both ways at once: each rank has its part of it,
+/* Gradients of a layer travel both ways at once: each rank has its part of it,
  * give or take a block and what it had too much or too little before. */
 static void test_spread(void **state)
 {
     (void)state;
-    for (size_t ranks = 2; ranks <= 4; ranks *= 2) {
+    for (size_t ranks = 2; ranks <= 8; ranks *= 2) {
         fixture f = make_wide(PL_OPTIMIZER_ADAMW, ranks, 512);
-        for (size_t slot = 0; slot < f.slices.slots; slot++) {
-            const size_t even =
-                (f.slices.begins[slot + 1] - f.slices.begins[slot]) / ranks;
+        for (int layer = -1; layer < 5; layer++) {
+            size_t all = 0, own[8] = { 0 };
+            for (size_t slot = 0; slot < f.slices.slots; slot++) {
+                if (pl_param_at(&f.shape, slot).layer != layer)
+                    continue;
+                for (size_t rank = 0; rank < ranks; rank++)
+                    own[rank] += pl_slices_at(&f.slices, slot, rank).count;
+                all += f.slices.begins[slot + 1] - f.slices.begins[slot];
+            }
             for (size_t rank = 0; rank < ranks; rank++) {
-                const size_t own = pl_slices_at(&f.slices, slot, rank).count;
-                assert_true(own <= even + 2 * PL_SUMSQ_BLOCK);
-                assert_true(own + 2 * PL_SUMSQ_BLOCK >= even);
+                assert_true(own[rank] <= all / ranks + 2 * PL_SUMSQ_BLOCK);
+                assert_true(own[rank] + 2 * PL_SUMSQ_BLOCK >= all / ranks);
             }
         }
         pl_heap_close(&f.heap);
     }
 }
 
-/* A matrix that is Muon's is whole. */
+/* A matrix that is Muon's is whole, and nobody has more than its part and one
+ * of them. */
 static void test_whole(void **state)
 {
     size_t whole = 0;
+    const size_t largest = 4 * 136 * 136;
     (void)state;
     fixture f = make(PL_OPTIMIZER_MUON, 8);
     for (size_t slot = 0; slot < f.slices.slots; slot++) {
@@ -137,6 +144,9 @@ static void test_whole(void **state)
         whole++;
     }
     assert_int_equal(whole, 4 * 5);
+    for (size_t rank = 0; rank < 8; rank++)
+        assert_true(pl_slices_elements(&f.slices, rank) <=
+                    f.slices.elements / 8 + largest);
     pl_heap_close(&f.heap);
 }
 
