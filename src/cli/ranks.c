@@ -84,11 +84,17 @@ pl_status pl_cli_ranks_open(pl_comm **comm, const pl_config *config,
 
 /* ---- one run ---- */
 
-/* What has to be the same everywhere, and who says it. */
-typedef struct card {
+/* Who somebody is: what all programs say first, of any version, in as many
+ * bytes. */
+typedef struct greeting {
     char host[PL_COMM_HOST_BYTES];
-    uint64_t program;            /* a hash of its file */
-    uint64_t keys[PL_KEY_COUNT]; /* of a setting; 0: may be anything */
+    uint64_t program; /* a hash of its file */
+} greeting;
+
+/* What has to be the same everywhere: a hash of each setting; 0: may be
+ * anything. */
+typedef struct card {
+    uint64_t keys[PL_KEY_COUNT];
 } card;
 
 /* Settings that all of them share. What a machine has, and where its data is,
@@ -129,13 +135,32 @@ static pl_status hash_program(uint64_t *hash, pl_error *err)
     return status;
 }
 
-static pl_status fill_card(card *own, const pl_config *config, pl_error *err)
+static pl_status greet(pl_comm *comm, greeting *all, pl_error *err)
 {
+    const int rank = pl_comm_rank(comm), ranks = pl_comm_ranks(comm);
+    greeting *own = &all[rank];
     pl_own_names names;
     memset(own, 0, sizeof *own);
     pl_own_names_find(&names);
     snprintf(own->host, sizeof own->host, "%.*s", (int)sizeof own->host - 1,
              names.name);
+    pl_status status = hash_program(&own->program, err);
+    if (!status)
+        status = pl_comm_gather_all(comm, all, sizeof *all, err);
+    for (int i = 0; i < ranks && !status; i++)
+        pl_comm_name_rank(comm, i, all[i].host);
+    for (int i = 1; i < ranks && !status; i++)
+        if (all[i].program != all[0].program)
+            status = pl_fail(err, PL_E_RANKS,
+                             "rank %d (%s) is another program than rank 0 "
+                             "(%s): build or copy the same one for all of them",
+                             i, all[i].host, all[0].host);
+    return status;
+}
+
+static void fill_card(card *own, const pl_config *config)
+{
+    memset(own, 0, sizeof *own);
     for (int key = 0; key < PL_KEY_COUNT; key++) {
         char text[512];
         if (!is_of_run((pl_key)key))
@@ -143,25 +168,19 @@ static pl_status fill_card(card *own, const pl_config *config, pl_error *err)
         pl_config_value_text(config, (pl_key)key, text, sizeof text);
         own->keys[key] = pl_hash_chain(1, text, strlen(text));
     }
-    return hash_program(&own->program, err);
 }
 
-static pl_status compare(const card *first, const card *other, int rank,
+static pl_status compare(const pl_comm *comm, const card *cards, int rank,
                          pl_error *err)
 {
-    if (other->program != first->program)
-        return pl_fail(err, PL_E_RANKS,
-                       "rank %d (%s) is another program than rank 0 (%s): "
-                       "build or copy the same one for all of them",
-                       rank, other->host, first->host);
     for (int key = 0; key < PL_KEY_COUNT; key++)
-        if (other->keys[key] != first->keys[key])
+        if (cards[rank].keys[key] != cards[0].keys[key])
             return pl_fail(err, PL_E_RANKS,
-                           "rank %d (%s) was started with another %s than "
-                           "rank 0 (%s): give all of them the same config and "
-                           "arguments",
-                           rank, other->host, pl_key_row((pl_key)key)->name,
-                           first->host);
+                           "%s was started with another %s than %s: give all "
+                           "of them the same config and arguments",
+                           pl_comm_rank_name(comm, rank).text,
+                           pl_key_row((pl_key)key)->name,
+                           pl_comm_rank_name(comm, 0).text);
     return PL_OK;
 }
 
@@ -169,23 +188,26 @@ pl_status pl_cli_ranks_agree(pl_comm *comm, const pl_config *config,
                              pl_heap *heap, pl_error *err)
 {
     const int rank = pl_comm_rank(comm), ranks = pl_comm_ranks(comm);
-    card *cards;
+    greeting *greetings;
+    card *cards = NULL;
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* lines of several stay whole */
     if (ranks & (ranks - 1))
         return pl_fail(err, PL_E_CONFIG,
                        "%d processes were started: a power of two of them can "
                        "share an update, 2, 4, 8 and so on",
                        ranks);
-    pl_status status = pl_heap_take(heap, &cards, (size_t)ranks, sizeof *cards,
-                                    err);
+    pl_status status = pl_heap_take(heap, &greetings, (size_t)ranks,
+                                    sizeof *greetings, err);
     if (!status)
-        status = fill_card(&cards[rank], config, err);
+        status = pl_heap_take(heap, &cards, (size_t)ranks, sizeof *cards, err);
     if (!status)
-        status = pl_comm_gather_all(comm, cards, sizeof *cards, err);
-    for (int i = 0; i < ranks && !status; i++) {
-        pl_comm_name_rank(comm, i, cards[i].host);
-        status = compare(&cards[0], &cards[i], i, err);
-    }
+        status = greet(comm, greetings, err);
+    if (status)
+        return status;
+    fill_card(&cards[rank], config);
+    status = pl_comm_gather_all(comm, cards, sizeof *cards, err);
+    for (int i = 1; i < ranks && !status; i++)
+        status = compare(comm, cards, i, err);
     return status;
 }
 

@@ -18,7 +18,6 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Messages under way: the engine may copy them. */
@@ -59,23 +58,6 @@ struct pl_comm {
 };
 
 /* ---- opening ---- */
-
-int pl_comm_started(const char *(*variable)(const char *name))
-{
-    static const char *const names[] = {
-        "OMPI_COMM_WORLD_SIZE", /* Open MPI's mpirun */
-        "PMI_SIZE",             /* MPICH's, and srun --mpi=pmi2 */
-        "MPI_LOCALNRANKS",      /* an older MPICH's */
-        "SLURM_STEP_NUM_TASKS", /* srun */
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = variable(names[i]);
-        const long count = text ? strtol(text, NULL, 10) : 0;
-        if (count > 0) /* a launcher within a launcher: the first is nearer */
-            return count < 1 << 20 ? (int)count : 1 << 20;
-    }
-    return 1;
-}
 
 static pl_status begin_listening(pl_comm *comm, int rank, pl_error *err)
 {
@@ -346,22 +328,31 @@ static void take_news(pl_comm *comm, int rank)
             pl_comm_rank_name(comm, rank).text, text, o->in.text);
 }
 
+/* All that has arrived of it: who was stopped for a while has a lot to hear. */
+static pl_status listen_to(pl_comm *comm, int rank, pl_error *err)
+{
+    other *o = &comm->others[rank];
+    char why[PL_COMM_TEXT_BYTES] = "";
+    for (;;) {
+        int is_done = 0;
+        if (comm->engine->done(&o->receiving, &is_done, why))
+            return broken(comm, rank, why, err);
+        if (!is_done)
+            return PL_OK;
+        o->heard = pl_clock_seconds();
+        take_news(comm, rank);
+        pl_status status = begin_listening(comm, rank, err);
+        if (status)
+            return status;
+    }
+}
+
 /* What has arrived of all others. */
 static pl_status listen(pl_comm *comm, pl_error *err)
 {
     for (int i = 0; i < comm->who.ranks; i++) {
-        other *o = &comm->others[i];
-        char why[PL_COMM_TEXT_BYTES] = "";
-        int is_done = 0;
-        if (i == comm->who.rank)
-            continue;
-        if (comm->engine->done(&o->receiving, &is_done, why))
-            return broken(comm, i, why, err);
-        if (!is_done)
-            continue;
-        o->heard = pl_clock_seconds();
-        take_news(comm, i);
-        pl_status status = begin_listening(comm, i, err);
+        pl_status status = i == comm->who.rank ? PL_OK
+                                               : listen_to(comm, i, err);
         if (status)
             return status;
     }
@@ -370,12 +361,32 @@ static pl_status listen(pl_comm *comm, pl_error *err)
     return PL_OK;
 }
 
+static pl_status silent(const pl_comm *comm, int rank, pl_error *err)
+{
+    return pl_fail(err, PL_E_RANKS,
+                   "%s has not been heard from for %.0f s (comm_timeout): it "
+                   "has ended, hangs, or can't be reached",
+                   pl_comm_rank_name(comm, rank).text, comm->timeout);
+}
+
+/* Whoever it is, also where nobody waits for it: an update may take longer. */
+static pl_status miss_the_silent(const pl_comm *comm, pl_error *err)
+{
+    const double since = pl_clock_seconds() - comm->timeout;
+    for (int i = 0; i < comm->who.ranks; i++)
+        if (i != comm->who.rank && comm->others[i].heard < since)
+            return silent(comm, i, err);
+    return PL_OK;
+}
+
 static pl_status beat(pl_comm *comm, pl_error *err)
 {
     const news beat = { .kind = NEWS_BEAT };
     comm->beaten = pl_clock_seconds();
     pl_status status = listen(comm, err);
-    return status ? status : tell_all(comm, &beat, err);
+    if (!status)
+        status = tell_all(comm, &beat, err);
+    return status ? status : miss_the_silent(comm, err);
 }
 
 static pl_status beat_if_due(pl_comm *comm, pl_error *err)
@@ -501,7 +512,7 @@ pl_status pl_comm_begin_send(pl_comm *comm, int to, const void *data,
     if (!status && comm->engine->send(to, TAG_DATA, data, bytes, &request, why))
         status = broken(comm, to, why, &trouble);
     if (!status) {
-        *message = (pl_comm_message){ request.handle, to };
+        *message = (pl_comm_message){ request.handle, to, 1 };
         comm->sent += bytes;
     }
     return leave(comm, status, &trouble, err);
@@ -519,16 +530,8 @@ pl_status pl_comm_begin_receive(pl_comm *comm, int from, void *data,
         comm->engine->receive(from, TAG_DATA, data, bytes, &request, why))
         status = broken(comm, from, why, &trouble);
     if (!status)
-        *message = (pl_comm_message){ request.handle, from };
+        *message = (pl_comm_message){ request.handle, from, 0 };
     return leave(comm, status, &trouble, err);
-}
-
-static pl_status silent(const pl_comm *comm, int rank, pl_error *err)
-{
-    return pl_fail(err, PL_E_RANKS,
-                   "%s has not been heard from for %.0f s (comm_timeout): it "
-                   "has ended, hangs, or can't be reached",
-                   pl_comm_rank_name(comm, rank).text, comm->timeout);
 }
 
 static pl_status look(pl_comm *comm, pl_comm_message *message, int *is_done,
@@ -542,7 +545,8 @@ static pl_status look(pl_comm *comm, pl_comm_message *message, int *is_done,
     if (comm->engine->done(&request, is_done, why))
         return broken(comm, message->other, why, err);
     if (*is_done) {
-        comm->others[message->other].heard = pl_clock_seconds();
+        if (!message->is_sent) /* which may wait at this end */
+            comm->others[message->other].heard = pl_clock_seconds();
         message->handle = NULL;
     }
     return PL_OK;

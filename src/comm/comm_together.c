@@ -6,7 +6,8 @@
 pl_status pl_comm_exchange(pl_comm *comm, int partner, const void *out,
                            void *in, size_t bytes, pl_error *err)
 {
-    pl_comm_message sending = { NULL, 0 }, receiving = { NULL, 0 };
+    pl_comm_message sending = { .handle = NULL },
+                    receiving = { .handle = NULL };
     pl_status status = pl_comm_begin_receive(comm, partner, in, bytes,
                                              &receiving, err);
     if (!status)
@@ -23,7 +24,7 @@ pl_status pl_comm_broadcast(pl_comm *comm, void *data, size_t bytes,
     const int rank = pl_comm_rank(comm), ranks = pl_comm_ranks(comm);
     pl_status status = PL_OK;
     for (int far = 1; far < ranks && !status; far *= 2) {
-        pl_comm_message message = { NULL, 0 };
+        pl_comm_message message = { .handle = NULL };
         if (rank < far && rank + far < ranks)
             status = pl_comm_begin_send(comm, rank + far, data, bytes, &message,
                                         err);

@@ -16,6 +16,7 @@ enum { MOST_REQUESTS = 4096 };
 static MPI_Request requests[MOST_REQUESTS];
 static unsigned char used[MOST_REQUESTS];
 static unsigned char is_sent[MOST_REQUESTS]; /* or it is received */
+static int lengths[MOST_REQUESTS];
 
 static int fail(char *why, const char *what, int code)
 {
@@ -108,6 +109,7 @@ static int begin(int is_send, int other, int tag, void *data, size_t bytes,
     if (take(request, why))
         return 1;
     is_sent[(MPI_Request *)request->handle - requests] = is_send != 0;
+    lengths[(MPI_Request *)request->handle - requests] = (int)bytes;
     int code = is_send ? MPI_Isend(data, (int)bytes, MPI_BYTE, other, tag,
                                    MPI_COMM_WORLD, request->handle)
                        : MPI_Irecv(data, (int)bytes, MPI_BYTE, other, tag,
@@ -133,12 +135,21 @@ static int receive(int from, int tag, void *data, size_t bytes,
 static int done(pl_comm_request *request, int *is_done, char *why)
 {
     MPI_Request *own = request->handle;
-    int code = MPI_Test(own, is_done, MPI_STATUS_IGNORE);
+    const ptrdiff_t place = own - requests;
+    MPI_Status arrived;
+    int bytes = lengths[place], code = MPI_Test(own, is_done, &arrived);
     if (code != MPI_SUCCESS)
         return fail(why, "MPI_Test", code);
-    if (*is_done)
-        used[own - requests] = 0;
-    return 0;
+    if (!*is_done)
+        return 0;
+    used[place] = 0;
+    if (!is_sent[place])
+        MPI_Get_count(&arrived, MPI_BYTE, &bytes);
+    if (bytes == lengths[place])
+        return 0;
+    snprintf(why, PL_COMM_TEXT_BYTES, "a message of %d bytes instead of %d",
+             bytes, lengths[place]);
+    return 1;
 }
 
 /* Cancelling waits for what has begun to arrive: the alarm is set first. */

@@ -451,15 +451,16 @@ pl_status pl_ranks_serve(pl_ranks *ranks, pl_status *ended, pl_error *err)
 {
     for (;;) {
         request r;
-        pl_status status = receive_all(ranks, 0, &r, sizeof r, err);
+        pl_error trouble;
+        pl_status status = receive_all(ranks, 0, &r, sizeof r, &trouble);
         if (!status && r.kind == ASKED_END) {
             *ended = (pl_status)r.status;
             return PL_OK;
         }
         if (!status)
-            status = answer(ranks, &r, err);
-        if (status)
-            return status;
+            status = answer(ranks, &r, &trouble);
+        if (status) /* whatever it is: rank 0 waits for what doesn't come */
+            return pl_fail(err, PL_E_RANKS, "%s", trouble.text);
     }
 }
 

@@ -105,16 +105,18 @@ static void a_rank_that_is_busy_is_heard(void **state)
 
 static char big[BIG_BYTES];
 
-/* Rank 3 hangs, rank 2 waits for it, and the others compute. */
+/* Rank 3 hangs, rank 2 waits for it, with less patience than the others, which
+ * compute. */
 static int lose_one(pl_comm *comm, int rank)
 {
-    pl_comm_message message = { NULL, 0 };
+    pl_comm_message message = { .handle = NULL };
     pl_error err = { 0 };
     pl_status status = PL_OK;
     if (rank == 3)
         kill(getpid(), SIGSTOP);
     const double began = pl_clock_seconds();
     if (rank == 2) {
+        pl_comm_set_timeout(comm, 0.5 * timeout);
         status = pl_comm_begin_receive(comm, 3, big, sizeof big, &message,
                                        &err);
         if (!status)
@@ -126,8 +128,10 @@ static int lose_one(pl_comm *comm, int rank)
             pl_clock_sleep(0.01);
             status = pl_comm_beat(comm, &err);
         }
-        if (!strstr(err.text, "rank 2 has ended the run: rank 3 has not"))
+        if (!strstr(err.text, "rank 2 has ended the run: rank 3 has not")) {
+            fprintf(stderr, "rank %d: %s\n", rank, err.text);
             return 2;
+        }
     }
     if (status != PL_E_RANKS)
         return 3;
@@ -137,6 +141,36 @@ static int lose_one(pl_comm *comm, int rank)
         return 5;
     pl_comm_give_up(comm, &err);
     return 6;
+}
+
+/* Rank 3 hangs, and nobody waits for it: each of the others finds out by
+ * itself, or is told. */
+static int lose_one_unwaited(pl_comm *comm, int rank)
+{
+    pl_error err = { 0 };
+    pl_status status = PL_OK;
+    if (rank == 3)
+        kill(getpid(), SIGSTOP);
+    const double began = pl_clock_seconds();
+    while (!status && pl_clock_seconds() - began < 10.0 * timeout) {
+        pl_clock_sleep(0.01); /* computes */
+        status = pl_comm_beat(comm, &err);
+    }
+    if (status != PL_E_RANKS || !strstr(err.text, "rank 3 has not been heard"))
+        return 1;
+    if (pl_clock_seconds() - began > 4.0 * timeout)
+        return 2;
+    pl_comm_give_up(comm, &err);
+    return 3;
+}
+
+static void a_rank_that_nobody_waits_for_is_missed(void **state)
+{
+    int codes[MOST];
+    (void)state;
+    play_all(lose_one_unwaited, 4, 3, codes);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(codes[i], pl_status_exit_code(PL_E_RANKS));
 }
 
 /* Before whoever found out has done anything else. */
@@ -153,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_is_busy_is_heard),
+        cmocka_unit_test(a_rank_that_nobody_waits_for_is_missed),
         cmocka_unit_test(all_are_told_who_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
