@@ -43,6 +43,14 @@ static int is_early(const pl_param *param)
            (param->layer < 0 && param->kind != PL_WTE && param->kind != PL_WPE);
 }
 
+/* Whether gradients travel during a backward pass: several groups are added
+ * before anything can be sent, and a card isn't done with a step when it is
+ * told of. */
+static int sends_early(const pl_gpt_layout *layout)
+{
+    return layout->groups == 1 && pl_device_info_is_prompt(&layout->device);
+}
+
 /* What is the same for all ranks. */
 static void measure(pl_network_work *work, const pl_gpt *gpt,
                     const pl_rates *rates)
@@ -66,10 +74,8 @@ static void measure(pl_network_work *work, const pl_gpt *gpt,
     work->add_seconds = add > 0.0 ? (work->early_bytes + work->late_bytes) /
                                         sizeof(float) / add
                                   : 0.0;
-    /* several groups are added before anything can be sent */
-    work->backward_seconds = gpt->layout.groups > 1
-                                 ? 0.0
-                                 : pl_cost_backward(gpt, rates);
+    if (sends_early(&gpt->layout))
+        work->backward_seconds = pl_cost_backward(gpt, rates);
 }
 
 /* ---- all plans ---- */

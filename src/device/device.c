@@ -122,6 +122,11 @@ int pl_device_is_prompt(const pl_device *device)
     return device->kind->is_prompt;
 }
 
+int pl_device_info_is_prompt(const pl_device_info *info)
+{
+    return info->kind->is_prompt;
+}
+
 pl_status pl_device_clear(pl_device *device, pl_buffer_id buffer, pl_error *err)
 {
     const pl_buffer *b = check_bytes(device, buffer, 0, 0);

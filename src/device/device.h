@@ -179,6 +179,8 @@ PL_MUST_CHECK pl_status pl_device_run_watched(pl_device *device,
 
 /* Whether steps are done when a watch is asked, and not only begun. */
 int pl_device_is_prompt(const pl_device *device);
+/* The same of one that isn't open, and perhaps isn't here. */
+int pl_device_info_is_prompt(const pl_device_info *info);
 
 /* Fills a buffer with zeros. */
 PL_MUST_CHECK pl_status pl_device_clear(pl_device *device, pl_buffer_id buffer,

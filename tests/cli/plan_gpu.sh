@@ -40,6 +40,13 @@ says "of the host's, where it may have 1.00 MB"
 expect 3 "$PLIMSOLL" plan "$story" --gpu='RTX 4075'
 says "is not in the table of cards.*RTX 4070"
 
+# a card isn't done with a step when it is told of: nothing travels beside it
+network=(--dtype=float32 --gradient_groups=4 --ranks=4 --network=1Gbit --json)
+expect 0 "$PLIMSOLL" plan "$story" "${network[@]}" --device=cpu
+[ "$(number hidden_seconds)" != 0 ] || fail "a processor hides nothing: $out"
+expect 0 "$PLIMSOLL" plan "$story" "${network[@]}" --gpu='RTX 4090'
+[ "$(number hidden_seconds)" = 0 ] || fail "a card hides gradients: $out"
+
 # no card here
 expect 0 "$PLIMSOLL" devices
 says '^cpu +[0-9]+ threads?, .* kernels$'

@@ -141,6 +141,20 @@ static void work_is_what_the_model_has(void **state)
     pl_heap_close(&p.heap);
 }
 
+/* A card is told what to do, and isn't done with it then. */
+static void a_card_sends_after_its_backward_pass(void **state)
+{
+    planned p;
+    (void)state;
+    plan_it(&p, "device = 'cpu'\n", 8);
+    assert_true(p.plans.work.backward_seconds > 0.0);
+    pl_heap_close(&p.heap);
+    plan_it(&p, "gpu = 'RTX 4090'\n", 8);
+    assert_true(p.plans.work.backward_seconds == 0.0);
+    assert_true(p.plans.work.early_bytes > 0.0);
+    pl_heap_close(&p.heap);
+}
+
 /* All of the moments, and an eighth of two more copies of the model. */
 static void diloco_keeps_all_moments(void **state)
 {
@@ -184,6 +198,7 @@ int main(void)
         cmocka_unit_test(each_plan_is_that_of_its_rank),
         cmocka_unit_test(evaluations_are_counted),
         cmocka_unit_test(work_is_what_the_model_has),
+        cmocka_unit_test(a_card_sends_after_its_backward_pass),
         cmocka_unit_test(diloco_keeps_all_moments),
         cmocka_unit_test(so_many_cannot_share_it),
         cmocka_unit_test(one_rank_is_one_machine),
