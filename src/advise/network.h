@@ -40,7 +40,7 @@ typedef struct pl_network_work {
     double compute_seconds;  /* of the slowest: its share of the groups, and the
                               * update of what it owns */
     double add_seconds;      /* of adding all gradients to others, once */
-    double all_seconds;      /* more, if it updated all weights */
+    double all_seconds;      /* more, if it updated all weights; 0: it does */
     double backward_seconds; /* in which early gradients travel; 0: none does */
     double early_bytes, late_bytes; /* of all gradients, in float32 */
     double weight_bytes;            /* of all weights, as they are stored */

@@ -44,11 +44,12 @@ static int is_early(const pl_param *param)
 }
 
 /* Whether gradients travel during a backward pass: several groups are added
- * before anything can be sent, and a card isn't done with a step when it is
- * told of. */
+ * before anything can be sent, workers send their weights' changes, and a card
+ * isn't done with a step when it is told of. */
 static int sends_early(const pl_gpt_layout *layout)
 {
-    return layout->groups == 1 && pl_device_info_is_prompt(&layout->device);
+    return layout->groups == 1 && !pl_gpt_workers(layout) &&
+           pl_device_info_is_prompt(&layout->device);
 }
 
 /* What is the same for all ranks. */
@@ -90,17 +91,20 @@ typedef struct planning {
     pl_error *err;
 } planning;
 
+/* It makes the whole update, also where the config is one of workers. */
 static pl_status plan_one_machine(planning *p)
 {
     const pl_log quiet = { 0 };
+    pl_config config = *p->config;
     pl_machine machine = p->machine;
     pl_run_plan plan;
     pl_heap heap = pl_heap_make((size_t)1 << 30);
+    config.sync_interval = 1;
     machine.ranks = 0;
     machine.rank = 0;
     pl_machine_give_back(&machine, machine.engine_bytes);
-    pl_status status = pl_run_plan_make(&plan, p->config, &machine,
-                                        p->vocab_size, &quiet, &heap, p->err);
+    pl_status status = pl_run_plan_make(&plan, &config, &machine, p->vocab_size,
+                                        &quiet, &heap, p->err);
     if (!status) {
         p->plans->one = pl_rank_bytes_of(&plan);
         p->plans->one_seconds = plan.update_seconds;
@@ -131,7 +135,9 @@ static pl_status plan_rank(planning *p, size_t rank)
             measure(work, &plan.gpt, rates);
         if (plan.update_seconds > work->compute_seconds) {
             work->compute_seconds = plan.update_seconds;
-            work->all_seconds = fmax(p->all_seconds - own, 0.0);
+            work->all_seconds = pl_gpt_workers(&plan.gpt.layout)
+                                    ? 0.0
+                                    : fmax(p->all_seconds - own, 0.0);
         }
     }
     pl_heap_close(&heap);
@@ -149,7 +155,9 @@ pl_status pl_rank_plans_make(pl_rank_plans *plans, const pl_config *config,
                    .vocab_size = vocab_size,
                    .err = err };
     PL_CHECK(ranks > 0 && ranks <= PL_MAX_RANKS);
-    *plans = (pl_rank_plans){ .ranks = ranks, .work = { .ranks = ranks } };
+    *plans = (pl_rank_plans){ .ranks = ranks,
+                              .interval = (size_t)config->sync_interval,
+                              .work = { .ranks = ranks } };
     pl_status status = pl_heap_take(heap, &plans->each, ranks,
                                     sizeof *plans->each, err);
     if (!status)
@@ -164,6 +172,14 @@ pl_status pl_rank_plans_make(pl_rank_plans *plans, const pl_config *config,
     plans->range = pl_rank_range_of(plans->each, ranks);
     plans->work.uneven = pl_network_uneven(p.elements, ranks);
     return PL_OK;
+}
+
+pl_network_times pl_rank_plans_times(const pl_rank_plans *plans,
+                                     const pl_network *network)
+{
+    return plans->interval > 1
+               ? pl_network_diloco(network, &plans->work, plans->interval)
+               : pl_network_update(network, &plans->work);
 }
 
 uint64_t pl_rank_plans_diloco_bytes(const pl_rank_plans *plans)

@@ -29,23 +29,30 @@ pl_rank_range pl_rank_range_of(const pl_rank_bytes *each, size_t ranks);
 
 typedef struct pl_rank_plans {
     size_t ranks;
+    size_t interval;     /* above 1 they are workers (DiLoCo), and this is the
+                          * config's sync_interval */
     pl_rank_bytes *each; /* [ranks] */
     pl_rank_range range;
-    pl_rank_bytes one;    /* one machine, for the same run */
+    pl_rank_bytes one;    /* one machine that makes the whole update, without
+                           * workers */
     double one_seconds;   /* and its update */
     pl_network_work work; /* of one of them */
 } pl_rank_plans;
 
 /* For machine->ranks of them, 1 to PL_MAX_RANKS; machine->rank doesn't matter.
- * PL_E_CONFIG where so many can't share the run. */
+ * PL_E_CONFIG where so many can't share the run, or aren't its workers. */
 PL_MUST_CHECK pl_status pl_rank_plans_make(pl_rank_plans *plans,
                                            const pl_config *config,
                                            const pl_machine *machine,
                                            size_t vocab_size, pl_heap *heap,
                                            pl_error *err);
 
-/* What the largest rank would take with DiLoCo: all moments, and of an anchor
- * and an outer momentum in float32 its part. */
+/* An update with this network, or an average one where they are workers. */
+pl_network_times pl_rank_plans_times(const pl_rank_plans *plans,
+                                     const pl_network *network);
+
+/* What the largest rank would take with DiLoCo, where they share every update:
+ * all moments, and of an anchor and an outer momentum in float32 its part. */
 uint64_t pl_rank_plans_diloco_bytes(const pl_rank_plans *plans);
 
 #endif

@@ -15,9 +15,13 @@ typedef struct pl_plan_ranks {
     int has_network; /* or it takes no time */
     pl_network network;
     pl_rank_plans plans;
-    pl_network_times times;  /* of an update */
-    pl_network_times diloco; /* of one with PL_PLAN_SYNC_INTERVAL */
-    double tokens;           /* of an update, all ranks */
+    pl_rank_plans shared;   /* with a network and a sync_interval: what they
+                             * would be without that */
+    pl_network_times times; /* of an update */
+    pl_network_times other; /* with a network, of one by the other algorithm:
+                             * DiLoCo with PL_PLAN_SYNC_INTERVAL; where the
+                             * config has its own, data parallel */
+    double tokens;          /* of an update, all ranks */
 } pl_plan_ranks;
 
 /* What was asked for: flag number `flag` of the command is --ranks, and the one

@@ -107,6 +107,49 @@ says 'a different algorithm with its own numbers$'
 plan --gradient_groups=64 --ranks=64 --network=100Gbit
 says '^choice +data parallel: .* less than 20 %, and the bits are those of one'
 
+# workers (sync_interval): each makes its own updates, meets the others once in
+# 30, and one machine is what makes the whole update without them
+workers() {
+    plan --gradient_groups=4 --ranks=4 --network="$1" --sync_interval=30 \
+        --max_iters=3000 "${@:2}"
+}
+plan --gradient_groups=4 --ranks=4 --network=100Mbit --json
+shared=$(number waiting_seconds)
+hidden=$(number hidden_seconds)
+compute=$(number compute_seconds)
+one=$(number one_machine_tokens_per_second)
+total=$(of one_machine total_bytes)
+workers 100Mbit --json
+[ "$(number sync_interval)" = 30 ] || fail "another interval: $out"
+[ "$(of one_machine total_bytes)" = "$total" ] || fail "one machine: $out"
+[ "$(number one_machine_tokens_per_second)" = "$one" ] || fail "speed: $out"
+[ "$(number hidden_seconds)" = 0 ] || fail "workers hide nothing: $out"
+holds "30 * $(number waiting_seconds) < 1.0001 * ($shared + $hidden)"
+holds "30 * $(number waiting_seconds) > 0.9999 * ($shared + $hidden)"
+holds "$(number compute_seconds) > $compute"
+holds "$(number compute_seconds) < 1.01 * $compute"
+holds "$(number efficiency) > 0.97 && $(number efficiency) < 1"
+holds "$(of data_parallel waiting_seconds) == $shared"
+holds "$(of data_parallel largest_total_bytes) < $(of largest total_bytes)"
+holds "$(of largest total_bytes) < 0.9 * $total"
+holds "$(number predicted_step_ms) < 1001 * $(number update_seconds)"
+says '"worth_it": true'
+says_not '"diloco"'
+
+# for people: where sharing would do, it is said
+workers 100Mbit
+says '^all 4 .* 3[0-9]{2}\.[0-9] %  [0-9,]+ bytes$'
+says '^on its way +once in 30 updates, when workers meet: outer gradients 19 s'
+says '^update .* computing, 1\.2 s waiting \(0\.[0-9] %\), on average$'
+says '^speed .* 3\.9[0-9] times as fast, an efficiency of 9[0-9]\.[0-9] %$'
+says '^choice +DiLoCo \(sync_interval = 30\): 0\.. % is waiting\. Data parallel'
+says 'would wait 7\.. %, less than 20 %, .* take sync_interval off$'
+says_not 'during the backward pass'
+workers 10Mbit
+says '^choice +DiLoCo .* would wait [2-9].\.. %, so that an update takes '
+says ' \([0-9.]+ %\) longer; its largest rank takes 1\.[0-9]+ GB$'
+says_not 'sync_interval off'
+
 # a matrix of Muon's has one owner, and a rank may own none
 plan --gradient_groups=8 --ranks=8 --network=1Gbit --optimizer=muon --n_layer=2
 says '^all 8 '
@@ -117,6 +160,9 @@ bad 3 --ranks=3
 says "3 processes can't share an update: a power of two of them can"
 bad 3 --ranks=4
 says 'gradient_groups = 1: .* With --gradient_groups=4 the run has the same'
+bad 3 --ranks=2 --gradient_groups=4 --sync_interval=30 --max_iters=3000
+says '2 processes were started, sync_interval = 30 and gradient_groups = 4'
+says 'Start as many as there are groups \(mpirun -n 4\)'
 bad 2 --ranks=some
 says '^plimsoll: error: --ranks=some: a number of processes is expected'
 for count in 0 -4 4x 2048 99999999999999999999; do

@@ -155,6 +155,44 @@ static void a_card_sends_after_its_backward_pass(void **state)
     pl_heap_close(&p.heap);
 }
 
+/* Each updates all weights, sends once in five updates what one update sends,
+ * and is compared with a machine that makes the whole update. */
+static void workers_meet_once_in_their_interval(void **state)
+{
+    const pl_network slow = { .bytes_per_second = 1e6,
+                              .latency_seconds = 0.01 };
+    planned p, shared;
+    (void)state;
+    plan_it(&p, "sync_interval = 5\n", 8);
+    plan_it(&shared, "", 8);
+    const pl_rank_plans *plans = &p.plans;
+    const pl_network_work *work = &plans->work;
+    const pl_network_times t = pl_rank_plans_times(plans, &slow),
+                           of_shared = pl_rank_plans_times(&shared.plans,
+                                                           &slow);
+    assert_int_equal(plans->interval, 5);
+    assert_int_equal(shared.plans.interval, 1);
+    assert_true(plans->one_seconds == shared.plans.one_seconds);
+    assert_memory_equal(&plans->one, &shared.plans.one, sizeof plans->one);
+    assert_true(work->all_seconds == 0.0 && work->backward_seconds == 0.0);
+    assert_true(work->compute_seconds > shared.plans.work.compute_seconds);
+    assert_true(work->compute_seconds < plans->one_seconds);
+    assert_true(t.compute > work->compute_seconds && t.hidden == 0.0);
+    assert_true(of_shared.hidden > 0.0);
+    const double all = of_shared.waiting + of_shared.hidden;
+    assert_true(fabs(5.0 * t.waiting - all) < 1e-9 * all);
+    assert_true(pl_network_efficiency(&t, 8, plans->one_seconds) < 1.0);
+    for (size_t rank = 0; rank < 8; rank++)
+        assert_true(plans->each[rank].moments >= plans->one.moments);
+    pl_heap_close(&p.heap);
+    pl_heap_close(&shared.heap);
+    assert_int_equal(try_it(&p, "sync_interval = 5\n", 4), PL_E_CONFIG);
+    assert_non_null(strstr(err.text,
+                           "4 processes were started, sync_interval = 5 and "
+                           "gradient_groups = 8"));
+    pl_heap_close(&p.heap);
+}
+
 /* All of the moments, and an eighth of two more copies of the model. */
 static void diloco_keeps_all_moments(void **state)
 {
@@ -199,6 +237,7 @@ int main(void)
         cmocka_unit_test(evaluations_are_counted),
         cmocka_unit_test(work_is_what_the_model_has),
         cmocka_unit_test(a_card_sends_after_its_backward_pass),
+        cmocka_unit_test(workers_meet_once_in_their_interval),
         cmocka_unit_test(diloco_keeps_all_moments),
         cmocka_unit_test(so_many_cannot_share_it),
         cmocka_unit_test(one_rank_is_one_machine),
