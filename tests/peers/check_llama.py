@@ -1,6 +1,7 @@
 """llama.cpp (llama-cpp-python) runs our GGUFs: it cuts text into the same
 tokens, and goes on greedily with the same 64 as `plimsoll sample`, up to the
-first place where two tokens are about as likely."""
+first place where two tokens are about as likely. Of each model's starts one at
+least gets to the end."""
 
 import numpy
 from llama_cpp import Llama
@@ -37,6 +38,7 @@ def greedy(model, ids):
 
 
 def compare(name, model, start):
+    """How many tokens are the same: all, or those before a near-tie."""
     ours = plimsoll("sample", name, f"--start={start}", "--num_samples=1",
                     f"--max_new_tokens={NEW_TOKENS}", "--temperature=0")
     ours = ours.removesuffix(b"\n---------------\n")
@@ -48,9 +50,12 @@ def compare(name, model, start):
             require(ahead < NEAR_TIE,
                     f"{name}: token {count} differs, and it isn't close "
                     f"({ahead:g}):\n{text!r}\n{ours!r}")
-            return f"{count} tokens, then a near-tie ({ahead:g})"
+            print(f"{name}, {start!r}: {count} tokens, then a near-tie "
+                  f"({ahead:g})")
+            return count
     require(text == ours, f"{name}:\n{text!r}\n{ours!r}")
-    return f"{NEW_TOKENS} tokens"
+    print(f"{name}, {start!r}: {NEW_TOKENS} tokens")
+    return NEW_TOKENS
 
 
 def check(name, text):
@@ -62,8 +67,10 @@ def check(name, text):
     require(ours == theirs, f"{name}: tokens of {text!r}:\n{ours}\n{theirs}")
     require(model.detokenize(theirs, special=True) == text.encode(),
             f"{name}: the text doesn't come back")
-    for start in ("the cat", "t", "number"):
-        print(f"{name}, {start!r}: {compare(name, model, start)}")
+    counts = [compare(name, model, start)
+              for start in ("the cat", "t", "number")]
+    require(max(counts) == NEW_TOKENS,
+            f"{name}: from no start the same {NEW_TOKENS} tokens: {counts}")
     model.close()
 
 
