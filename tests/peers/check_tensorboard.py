@@ -49,14 +49,17 @@ found = 0
 for file in glob.glob(path("chars", "**", "*tfevents*"), recursive=True):
     run = read(os.path.dirname(file))
     scalars = run.Tags()["scalars"]
-    require("loss" in scalars and "val_loss" in scalars, f"{file}: {scalars}")
-    with open(os.path.join(os.path.dirname(file), "metrics.jsonl")) as lines:
-        losses = [(line["step"], line["loss"]) for line in map(json.loads, lines)
-                  if "loss" in line]
-    require([e.step for e in run.Scalars("loss")] == [s for s, _ in losses],
-            f"{file}: other steps than metrics.jsonl")
-    for event, (_, loss) in zip(run.Scalars("loss"), losses):
-        require(math.isclose(event.value, loss, rel_tol=1e-6), f"{file}: loss")
-    print(f"{file}: {len(losses)} steps of {scalars}")
+    with open(os.path.join(os.path.dirname(file), "metrics.jsonl")) as text:
+        lines = [json.loads(line) for line in text]
+    for tag in ("loss", "val_loss", "val_bpb"):
+        want = [(line["step"], line[tag]) for line in lines if tag in line]
+        require(want and tag in scalars, f"{file}: no {tag} in {scalars}")
+        shown = run.Scalars(tag)
+        require([e.step for e in shown] == [step for step, _ in want],
+                f"{file}: {tag}: other steps than metrics.jsonl")
+        for event, (step, value) in zip(shown, want):
+            require(math.isclose(event.value, value, rel_tol=1e-6),
+                    f"{file}: {tag} of step {step}: {event.value}, {value}")
+    print(f"{file}: {len(lines)} lines of metrics.jsonl, {scalars}")
     found += 1
 require(found == 1, "no event file beside metrics.jsonl")
