@@ -127,13 +127,14 @@ def row(name, last):
 
 def tuning(home):
     print("### Tuning, an eighth of the tokens\n")
-    print("| recipe | learning_rate, muon_learning_rate | validation loss |")
-    print("|---|---|---|")
+    print("| recipe | learning_rate, muon_learning_rate | validation loss | "
+          "bits per byte |")
+    print("|---|---|---|---|")
     for folder in sorted(glob.glob(home + "/runs/*-tune-*")):
         last, rates = end_of(folder), rates_of(folder)
         if last and rates:
             print(f"| {os.path.basename(folder)[:-7]} | {rates} | "
-                  f"{last['val_loss']:.4f} |")
+                  f"{last['val_loss']:.4f} | {last['val_bpb']:.4f} |")
 
 
 def seeds(home):
