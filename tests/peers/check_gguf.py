@@ -11,6 +11,7 @@ from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, dequantize, quants
 
 from common import checkpoint, path, plimsoll, require, weights
+from gguf_shapes import FAMILIES, check_q8_0
 
 NAMES = {
     "wte": "token_embd", "wpe": "position_embd", "ln_f": "output_norm",
@@ -18,7 +19,6 @@ NAMES = {
     "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up",
     "mlp.c_proj": "ffn_down",
 }
-FAMILIES = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen3": gguf.MODEL_ARCH.QWEN3}
 
 
 def gguf_name(name):
@@ -110,6 +110,8 @@ def check(model, kind):
     require(key(f"{config['model_type']}.block_count") == 2, "block_count")
     if config["model_type"] in FAMILIES:
         check_keys(config, key)
+    if config["model_type"] in FAMILIES and kind == Type.Q8_0:
+        check_q8_0(file, checkpoint(model))
     tokens, types = (key("tokenizer.ggml.tokens"),
                      key("tokenizer.ggml.token_type"))
     vocab = arrays["token_embd.weight"].shape[0]

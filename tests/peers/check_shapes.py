@@ -2,7 +2,8 @@
 transformers makes in their shapes: SmolLM2-135M with AdamW as it is in 4 GB and
 Qwen3-0.6B with 8-bit moments and bfloat16 weights in 6 GB. Each is planned,
 trained for two updates by a process that may hold no byte more, exported as
-q8_0, and loaded by transformers again. Takes minutes and 6 GB of disk."""
+q8_0, which gguf's reader reads, and loaded by transformers again. Takes minutes
+and 6 GB of disk."""
 
 import json
 import os
@@ -13,7 +14,8 @@ import torch
 from transformers import (LlamaConfig, LlamaForCausalLM, Qwen3Config,
                           Qwen3ForCausalLM)
 
-from common import PLIMSOLL, WORK, path, plimsoll, require
+from common import PLIMSOLL, WORK, checkpoint, path, plimsoll, require
+from gguf_shapes import check_q8_0
 from torch_models import TOLERANCE, load, next_loss, one_sequence, our_loss
 
 CAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
@@ -65,12 +67,13 @@ def check(name, budget, settings, kind, config):
     require(len(losses) == 2 and losses[1] < losses[0], f"{name}: {losses}")
     plimsoll("export", "tuned", "--type=q8_0", "--out=tuned.gguf")
     size = os.path.getsize(path("tuned.gguf"))
+    tensors = check_q8_0(path("tuned.gguf"), checkpoint("tuned"))
     theirs, mine = next_loss(load(path("tuned", "latest")), tokens), our_loss(
         "tuned", tokens)
     require(abs(theirs - mine) <= TOLERANCE, f"{name}: {mine}, {theirs}")
     print(f"{name}: {held / 1e9:.2f} GB were held of {budget / 1e9:.0f} GB, "
           f"losses {losses}; then {mine:.4f}, transformers {theirs:.6f}; "
-          f"q8_0 {size / 1e6:.0f} MB")
+          f"q8_0 {size / 1e6:.0f} MB, {tensors} tensors")
 
 
 for shape in SHAPES:
