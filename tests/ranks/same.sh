@@ -139,6 +139,14 @@ refused 'rank 1 \(.*\) has other tokens in val.bin' \
     -n 1 "$PLIMSOLL" "${train[@]}" : \
     -n 1 "$PLIMSOLL" "${train[@]}" --dataset=flip
 
+# the same tokens, one of which means another character
+sed 'y/o/p/' cats.txt >letters.txt
+expect 0 "$PLIMSOLL" prepare --out=data/letters letters.txt
+cmp data/cats/train.bin data/letters/train.bin
+refused 'rank 1 \(.*\) has another tokenizer beside the data than rank 0' \
+    -n 1 "$PLIMSOLL" "${train[@]}" : \
+    -n 1 "$PLIMSOLL" "${train[@]}" --dataset=letters
+
 mkdir other
 cp "$PLIMSOLL" "$(dirname "$PLIMSOLL")/plimsoll-mpi.so" other/
 printf x >>other/plimsoll
