@@ -28,10 +28,12 @@ done
 hosts=4
 host_spaces=plimsoll-$$ # what their names begin with
 host_dir=$TMP_DIR/hosts # h0 to h3: their folders
+host_disk=              # one that is on a disk, for all of them
 hosts_cage=$PWD/tests/support/memory_cage.sh
 
 hosts_close() {
     local i pid file
+    [ -z "$host_disk" ] || rm -rf "$host_disk"
     for i in net 0 1 2 3; do
         for pid in $(ip netns pids "$host_spaces-$i" 2>/dev/null); do
             kill -9 "$pid" 2>/dev/null || true
