@@ -545,7 +545,7 @@ static pl_status look(pl_comm *comm, pl_comm_message *message, int *is_done,
     if (comm->engine->done(&request, is_done, why))
         return broken(comm, message->other, why, err);
     if (*is_done) {
-        if (!message->is_sent) /* which may wait at this end */
+        if (!message->is_sent) /* what has left may wait at this end */
             comm->others[message->other].heard = pl_clock_seconds();
         message->handle = NULL;
     }

@@ -88,7 +88,8 @@ int pl_comm_is_stopped(const pl_comm *comm);
 /* A message that is under way. */
 typedef struct pl_comm_message {
     void *handle; /* NULL: none is */
-    int other, is_sent;
+    int other;
+    int is_sent; /* to it; else it comes from there */
 } pl_comm_message;
 
 PL_MUST_CHECK pl_status pl_comm_begin_send(pl_comm *comm, int to,

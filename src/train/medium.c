@@ -53,6 +53,8 @@ pl_status pl_medium_count(pl_medium *medium, pl_machine *machine,
     pl_disk_medium found;
     *medium = (pl_medium){ .tokenizer_bytes = tokenizer_bytes };
     pl_status status = pl_disk_look(config->out_dir, &found, err);
+    if (status && machine->rank > 0) /* nothing is written there from here */
+        return PL_OK;
     if (status || found == PL_DISK_STORAGE)
         return status;
     if (pl_config_beginning(config) == PL_BEGIN_RESUME && machine->rank == 0)

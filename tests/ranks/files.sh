@@ -97,6 +97,12 @@ expect 0 "${launch[@]}" -n 3 "$PLIMSOLL" train "${run[@]}" --out_dir=limit : \
 says "$first, since rank 3 .*ulimit -f"
 whole limit
 
+# a rank that can't even look for it
+ln -s loop alone/loop
+apart train "${run[@]}" --out_dir=loop
+says "$first, since rank 3 \\(.*\\) can't write "
+whole loop
+
 # a rank that sees the folder, and whose writes go to a layer upon it
 cat >upon.sh <<'END'
 set -e
